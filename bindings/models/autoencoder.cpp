@@ -25,9 +25,10 @@ void bind_autoencoder(py::module_& m) {
           "reconstruct",
           [](Autoencoder& self, const at::Tensor& z, std::int64_t max_length, std::int64_t beam,
              std::int64_t best, double length_penalty) {
-            const nn::Decoded found =
+            const nn::Decoded decoded =
                 self.reconstruct(z, {.max_length = max_length}, {beam, best, length_penalty});
-            return std::make_tuple(found.ids, found.lengths, found.scores, if_defined(found.alignments));
+            return std::make_tuple(decoded.ids, decoded.lengths, decoded.scores,
+                                   if_defined(decoded.alignments));
           },
           py::arg("z"), py::arg("max_length"), py::arg("beam"), py::arg("best"), py::arg("length_penalty"),
           Release());

@@ -11,8 +11,8 @@ void bind_denoising(py::module_& m) {
   m.def(
       "noisy",
       [](const at::Tensor& x, const at::Tensor& lengths, double drop_words, double swap_words) {
-        const Sequences found = models::noisy(Sequences::of(x, lengths), drop_words, swap_words);
-        return std::make_pair(found.x, found.lengths);
+        const Sequences noisy = models::noisy(Sequences::of(x, lengths), drop_words, swap_words);
+        return std::make_pair(noisy.x, noisy.lengths);
       },
       py::arg("x"), py::arg("lengths"), py::arg("drop_words"), py::arg("swap_words"), Release(),
       "See sentencode.models.noisy.");

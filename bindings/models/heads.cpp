@@ -17,13 +17,13 @@ namespace sentencode {
 
 void bind_heads(py::module_& m) {
   using models::Head;
-  bind_nn_module<Head>(m, "Head", "What is learnt from the rows of sentences.")
-      .def("config", &Head::config, "Its kind and options as JSON.")
+  bind_nn_module<Head>(m, "Head", "A loss on sentence embeddings.")
+      .def("config", &Head::config, "Kind and options as JSON.")
       .def(
           "loss",
           [](Head& self, const std::vector<at::Tensor>& rows, const MaybeTensor& labels) {
-            const training::Loss found = self.loss(rows, or_undefined(labels));
-            return std::make_tuple(found.sum, found.count, if_defined(found.right));
+            const training::Loss loss = self.loss(rows, or_undefined(labels));
+            return std::make_tuple(loss.sum, loss.count, if_defined(loss.right));
           },
           py::arg("rows"), py::arg("labels"), Release())
       .def(
@@ -39,8 +39,7 @@ void bind_heads(py::module_& m) {
   py::class_<models::RowRegression, Head, std::shared_ptr<models::RowRegression>>(
       m, "RowRegression", "See sentencode.RowRegression.")
       .def("set_targets", &models::RowRegression::set_targets, py::arg("rows"), Release());
-  m.def("make_head", &models::make_head, py::arg("config"),
-        "A head of the JSON that its config says, with weights of its own.");
+  m.def("make_head", &models::make_head, py::arg("config"), "A head with the options of a config.");
 }
 
 }  // namespace sentencode

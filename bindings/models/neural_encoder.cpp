@@ -110,8 +110,9 @@ void bind_neural_encoder(py::module_& m) {
           read.mutable_data_ptr<bool>()[i] =
               models::reads_word(weighted, known, of.get().pieces[static_cast<std::size_t>(i)]);
         }
-        models::Words found = models::read_words(weighted, known, {0, characters, alphabet}, of.get().pieces);
-        return std::make_tuple(read, found.vectors, found.known, found.ids, if_defined(found.characters));
+        models::Words inputs =
+            models::read_words(weighted, known, {0, characters, alphabet}, of.get().pieces);
+        return std::make_tuple(read, inputs.vectors, inputs.known, inputs.ids, if_defined(inputs.characters));
       },
       py::arg("words"), py::arg("vectors"), py::arg("weights") = py::none(),
       py::arg("ids") = std::vector<std::string>(), py::arg("unknown") = -1, py::arg("characters") = 0,

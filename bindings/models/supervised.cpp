@@ -13,7 +13,7 @@ namespace sentencode {
 void bind_supervised(py::module_& m) {
   using models::SupervisedModel;
   py::class_<SupervisedModel, training::Model, std::shared_ptr<SupervisedModel>>(
-      m, "SupervisedModel", "A network whose rows a head learns from.")
+      m, "SupervisedModel", "A network and a head that is trained on its embeddings.")
       .def(py::init([](std::shared_ptr<models::SentenceNetwork> network, std::shared_ptr<models::Head> head,
                        const at::Tensor& vectors, const at::Tensor& known, const at::Tensor& ids,
                        const MaybeTensor& characters) {

@@ -25,7 +25,7 @@ void bind_translation_network(py::module_& m) {
             return self.inner_attention(Sequences::of(x, lengths));
           },
           py::arg("x"), py::arg("lengths"), Release())
-      .def("attention", &TranslationNetwork::attention, py::arg("given"), py::arg("ids"), py::arg("lengths"),
+      .def("attention", &TranslationNetwork::attention, py::arg("memory"), py::arg("ids"), py::arg("lengths"),
            py::arg("layer"), Release());
 }
 

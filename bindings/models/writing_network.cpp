@@ -41,9 +41,8 @@ void bind_writing_network(py::module_& m) {
       .def(
           "loss",
           [](WritingNetwork& self, const std::vector<std::pair<at::Tensor, at::Tensor>>& fields) {
-            const training::Loss found = self.loss(batch_of(fields));
-            return std::make_tuple(found.sum, found.count, if_defined(found.right),
-                                   if_defined(found.figures));
+            const training::Loss loss = self.loss(batch_of(fields));
+            return std::make_tuple(loss.sum, loss.count, if_defined(loss.right), if_defined(loss.figures));
           },
           py::arg("fields"), Release())
       .def(

@@ -15,8 +15,8 @@ training::Loss Autoencoder::loss(const training::TensorBatch& batch) {
   const Sequences sentences = words_of(words);
   const Tensor z = encode(trains ? corrupted(sentences) : sentences);  // [B, dim]
   const Tensor h = decode(z, writer().before(sentences));              // [B, T, D]
-  const nn::WrittenLoss found = writer().loss(h, words.ids, sentences.key_mask(), trains);
-  return {found.sum, static_cast<double>(words.tokens), found.correct};
+  const nn::WrittenLoss loss = writer().loss(h, words.ids, sentences.key_mask(), trains);
+  return {loss.sum, static_cast<double>(words.tokens), loss.correct};
 }
 
 nn::Decoded Autoencoder::reconstruct(const Tensor& z, const nn::DecodingOptions& options,

@@ -17,12 +17,10 @@ namespace sentencode::models {
 using at::Tensor;
 
 CNNLSTMAutoencoderNetwork::CNNLSTMAutoencoderNetwork(const CNNLSTMAutoencoderOptions& options)
-    : Autoencoder("CNNLSTMAutoencoderNetwork", options.words, std::ssize(options.windows) * options.filters,
-                  options.hidden),
+    : Autoencoder("CNNLSTMAutoencoderNetwork", checked(options).words,
+                  std::ssize(options.windows) * options.filters, options.hidden),
       options_(options) {
-  ST_CHECK(!options.windows.empty(), InvalidInput, "windows must be one at least, got none");
-  ST_CHECK(options.dropout >= 0 && options.dropout < 1, InvalidInput,
-           "dropout must be at least 0 and less than 1, got ", options.dropout);
+  ST_CHECK(!options.windows.empty(), InvalidInput, "windows must be one or more widths, got none");
   for (const std::int64_t window : options.windows) {
     ST_CHECK(std::count(options.windows.begin(), options.windows.end(), window) == 1, InvalidInput,
              "windows must differ, got ", window, " twice");
@@ -53,9 +51,9 @@ Tensor CNNLSTMAutoencoderNetwork::decode(const Tensor& z, const Sequences& y) {
   return decoder_->forward(z, {drop(y.x), y.lengths, y.mask, y.full, y.host_lengths});  // [B, T, H]
 }
 
-nn::DecoderStart CNNLSTMAutoencoderNetwork::start(const nn::DecoderMemory& given) {
-  check_code(given.at(0));
-  return {{}, decoder_->start(given[0])};
+nn::DecoderStart CNNLSTMAutoencoderNetwork::start(const nn::DecoderMemory& memory) {
+  check_code(memory.at(0));
+  return {{}, decoder_->start(memory[0])};
 }
 
 nn::DecoderStep CNNLSTMAutoencoderNetwork::step(const Tensor& ids, const nn::DecoderMemory& /*memory*/,

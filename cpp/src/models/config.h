@@ -1,4 +1,4 @@
-// Options of networks and heads as JSON: {what: kind, and every option}.
+// Options of networks and heads as JSON: {what: kind, option: value, ...}.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,7 @@
 
 namespace sentencode::models {
 
-/// Takes options out of JSON: every one has to be there, but for those that were added `later`, and nothing
-/// else.
+/// Reads options from JSON: all keys must be there, except those added `later`, and no others.
 class OptionsReader {
  public:
   OptionsReader(const char* what, const nlohmann::json& config, std::span<const std::string_view> later = {})
@@ -23,24 +22,24 @@ class OptionsReader {
   }
 
   template <typename T>
-  void operator()(const char* name, T& value) const {
-    const auto place = left_.find(name);
-    if (place == left_.end() && std::ranges::find(later_, name) != later_.end()) return;
-    ST_CHECK(place != left_.end(), InvalidInput, what_, ": ", name, " is missing");
+  void operator()(const char* name, T& value, const About& /*about*/) const {
+    const auto entry = left_.find(name);
+    if (entry == left_.end() && std::ranges::find(later_, name) != later_.end()) return;
+    ST_CHECK(entry != left_.end(), InvalidInput, what_, ": ", name, " is missing");
     try {
       if constexpr (std::is_enum_v<T>) {
-        parse(place->template get<std::string>(), value);
+        parse(name, entry->template get<std::string>(), value);
       } else {
-        // JSON would make a truth of a number, and a whole number of any.
-        const bool fits = !std::is_arithmetic_v<T> || place->is_boolean() == std::is_same_v<T, bool>;
-        ST_CHECK(fits && (!std::is_integral_v<T> || !place->is_number_float()), InvalidInput, what_, ": ",
-                 name, " cannot be ", place->dump());
-        value = place->template get<T>();
+        // nlohmann::json would convert numbers to bools, and floats to integers.
+        const bool fits = !std::is_arithmetic_v<T> || entry->is_boolean() == std::is_same_v<T, bool>;
+        ST_CHECK(fits && (!std::is_integral_v<T> || !entry->is_number_float()), InvalidInput, what_, ": ",
+                 name, " cannot be ", entry->dump());
+        value = entry->template get<T>();
       }
     } catch (const nlohmann::json::exception&) {
-      throw InvalidInput(concat(what_, ": ", name, " cannot be ", place->dump()));
+      throw InvalidInput(concat(what_, ": ", name, " cannot be ", entry->dump()));
     }
-    left_.erase(place);
+    left_.erase(entry);
   }
 
   void finish() const {
@@ -53,34 +52,39 @@ class OptionsReader {
   std::span<const std::string_view> later_;
 };
 
-/// JSON that names a kind. InvalidInput where it does not.
-inline nlohmann::json parsed_options(const char* what, const std::string& config) {
-  nlohmann::json given = nlohmann::json::parse(config, nullptr, /*allow_exceptions=*/false);
-  ST_CHECK(given.is_object() && given.contains(what) && given[what].is_string(), InvalidInput, what,
-           " must be a JSON object with the name of one, got ", config.substr(0, 60));
-  return given;
+/// A JSON object whose key `what` names a kind. InvalidInput otherwise.
+inline nlohmann::json parsed_options(const char* what, const std::string& text) {
+  nlohmann::json config = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  ST_CHECK(config.is_object() && config.contains(what) && config[what].is_string(), InvalidInput, what,
+           " must be a JSON object with the name of one, got ", text.substr(0, 60));
+  return config;
 }
 
 template <typename Options>
-Options read_options(const char* what, const nlohmann::json& given) {
+Options read_options(const char* what, const nlohmann::json& config) {
   std::span<const std::string_view> later;
   if constexpr (requires { Options::kLater; }) later = Options::kLater;
-  const OptionsReader read(what, given, later);
+  const OptionsReader read(what, config, later);
   Options options;
   for_options(options, read);
   read.finish();
   return options;
 }
 
+template <typename T>
+nlohmann::json json_of(const T& value) {
+  if constexpr (std::is_enum_v<T>) {
+    return name_of(value);
+  } else {
+    return value;
+  }
+}
+
 template <typename Options>
 std::string written_options(const char* what, const char* kind, const Options& options) {
   nlohmann::json config{{what, kind}};
-  for_options(options, [&](const char* name, const auto& value) {
-    if constexpr (std::is_enum_v<std::remove_cvref_t<decltype(value)>>) {
-      config[name] = name_of(value);
-    } else {
-      config[name] = value;
-    }
+  for_options(options, [&](const char* name, const auto& value, const About& /*about*/) {
+    config[name] = json_of(value);
   });
   return config.dump();
 }

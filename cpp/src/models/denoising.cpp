@@ -11,45 +11,35 @@
 #include "sentencode/nn/recurrent.h"
 
 namespace sentencode::models {
-namespace {
 
 using at::Tensor;
 
-void check_probability(const char* name, double p) {
-  ST_CHECK(p >= 0 && p <= 1, InvalidInput, name, " must be from 0 to 1, got ", p);
-}
-
-}  // namespace
-
 Sequences noisy(const Sequences& sentences, double drop_words, double swap_words) {
-  check_probability("drop_words", drop_words);
-  check_probability("swap_words", swap_words);
-  const Tensor& x = sentences.x;                                              // [B, T, E]
-  const Tensor places = at::arange(x.size(1), x.options().dtype(at::kLong));  // [T]
-  const auto numbers = [&] { return at::rand({x.size(0), x.size(1)}, x.options().dtype(at::kFloat)); };
+  check_range("drop_words", drop_words, probability(""));
+  check_range("swap_words", swap_words, probability(""));
+  const Tensor& x = sentences.x;                                                 // [B, T, E]
+  const Tensor positions = at::arange(x.size(1), x.options().dtype(at::kLong));  // [T]
+  const auto random = [&] { return at::rand({x.size(0), x.size(1)}, x.options().dtype(at::kFloat)); };
   const Tensor end = sentences.lengths.to(x.device()).unsqueeze(1) - 1;  // [B, 1]
-  const Tensor kept =
-      sentences.mask.logical_and((numbers() >= drop_words).logical_or(places == end));  // [B, T]
-  const Tensor lengths = kept.sum(1);                                                   // [B]
-  // What is left, in its order: word t is now the one that was at order[t].
-  const Tensor order =
-      std::get<1>(kept.logical_not().to(at::kByte).sort(/*stable=*/true, 1, /*descending=*/false));  // [B, T]
+  const Tensor remains =
+      sentences.mask.logical_and((random() >= drop_words).logical_or(positions == end));  // [B, T]
+  const Tensor lengths = remains.sum(1);                                                  // [B]
+  // Remaining words come first, in order: word t was at order[t].
+  const Tensor order = std::get<1>(
+      remains.logical_not().to(at::kByte).sort(/*stable=*/true, 1, /*descending=*/false));  // [B, T]
 
-  const Tensor first = places - places.remainder(2);                     // [T], of the two neighbours
-  const Tensor both = (first + 1) < (lengths - 1).unsqueeze(1);          // [B, T], neither being the end
-  const Tensor drawn = (numbers() < swap_words).index_select(1, first);  // [B, T], alike for the two
-  const Tensor other = places + 1 - 2 * places.remainder(2);             // [T]
-  const Tensor now = at::where(both.logical_and(drawn), other, places);  // [B, T]
-  const Tensor from = order.gather(1, now).unsqueeze(2).expand_as(x);    // [B, T, E]
+  const Tensor first = positions - positions.remainder(2);                 // [T], of two neighbours
+  const Tensor both = (first + 1) < (lengths - 1).unsqueeze(1);            // [B, T], neither is the end
+  const Tensor swap = (random() < swap_words).index_select(1, first);      // [B, T], equal for both
+  const Tensor other = positions + 1 - 2 * positions.remainder(2);         // [T]
+  const Tensor now = at::where(both.logical_and(swap), other, positions);  // [B, T]
+  const Tensor from = order.gather(1, now).unsqueeze(2).expand_as(x);      // [B, T, E]
   return Sequences::of(x.gather(1, from), lengths);
 }
 
 DenoisingNetwork::DenoisingNetwork(const DenoisingOptions& options)
-    : Autoencoder("DenoisingNetwork", options.words, options.hidden, options.hidden), options_(options) {
-  ST_CHECK(options.dropout >= 0 && options.dropout < 1, InvalidInput,
-           "dropout must be at least 0 and less than 1, got ", options.dropout);
-  check_probability("drop_words", options.drop_words);
-  check_probability("swap_words", options.swap_words);
+    : Autoencoder("DenoisingNetwork", checked(options).words, options.hidden, options.hidden),
+      options_(options) {
   encoder_ = register_module(
       "encoder", std::make_shared<nn::RecurrentStack>(nn::RecurrentOptions{
                      .cell = nn::Cell::lstm, .features = options.words.features, .hidden = options.hidden}));
@@ -70,8 +60,7 @@ Tensor DenoisingNetwork::encode(const Sequences& sentences) {
   if (!lengths.defined() || lengths.is_cpu()) {
     return encoder_->forward(x, lengths).state[0].squeeze(1);  // [B, H]
   }
-  // How many words the noise has left is known to the device alone. What follows a sentence's last word
-  // cannot change the state there.
+  // The number of remaining words is on the device. Padding after the last word does not change its state.
   const Tensor h = encoder_->forward(x).output;                                                // [B, T, H]
   const Tensor last = (lengths - 1).clamp_min(0).view({-1, 1, 1}).expand({-1, 1, h.size(2)});  // [B, 1, H]
   return h.gather(1, last).squeeze(1).masked_fill((lengths == 0).unsqueeze(1), 0);             // [B, H]
@@ -82,9 +71,9 @@ Tensor DenoisingNetwork::decode(const Tensor& z, const Sequences& y) {
   return decoder_->forward(z, {drop(y.x), y.lengths, y.mask, y.full, y.host_lengths});  // [B, T, H]
 }
 
-nn::DecoderStart DenoisingNetwork::start(const nn::DecoderMemory& given) {
-  check_code(given.at(0));
-  return {{}, decoder_->start(given[0])};
+nn::DecoderStart DenoisingNetwork::start(const nn::DecoderMemory& memory) {
+  check_code(memory.at(0));
+  return {{}, decoder_->start(memory[0])};
 }
 
 nn::DecoderStep DenoisingNetwork::step(const Tensor& ids, const nn::DecoderMemory& /*memory*/,

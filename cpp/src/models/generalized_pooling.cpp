@@ -16,64 +16,23 @@
 #include "sentencode/nn/recurrent.h"
 
 namespace sentencode::models {
-namespace {
 
 using at::Tensor;
 
-constexpr SentencePooling kPoolings[] = {SentencePooling::generalized, SentencePooling::scalar,
-                                         SentencePooling::mean,        SentencePooling::max,
-                                         SentencePooling::mean_max,    SentencePooling::last};
+namespace {
 
-/// The like that looks at states alone.
+/// The pooling of states alone that has the same name.
 nn::Pooling plain(SentencePooling pooling) { return nn::parse_pooling(name_of(pooling)); }
 
 }  // namespace
 
-void parse(std::string_view name, SentencePooling& choice) {
-  for (const SentencePooling pooling : kPoolings) {
-    if (name != name_of(pooling)) continue;
-    choice = pooling;
-    return;
-  }
-  throw InvalidInput(concat(
-      "pooling must be 'generalized', 'scalar', 'mean', 'max', 'mean_max' or 'last', got '", name, "'"));
-}
-
-std::string_view name_of(SentencePooling choice) {
-  switch (choice) {
-    case SentencePooling::generalized:
-      return "generalized";
-    case SentencePooling::scalar:
-      return "scalar";
-    case SentencePooling::mean:
-      return "mean";
-    case SentencePooling::max:
-      return "max";
-    case SentencePooling::mean_max:
-      return "mean_max";
-    case SentencePooling::last:
-      return "last";
-  }
-  throw InternalError("no such pooling");
-}
-
 GeneralizedPoolingNetwork::GeneralizedPoolingNetwork(const GeneralizedPoolingOptions& options)
-    : SentenceNetwork("GeneralizedPoolingNetwork"), options_(options) {
-  ST_CHECK(options.words >= 1 && options.features >= 1, InvalidInput,
-           "words and features must be at least 1, got ", options.words, " and ", options.features);
-  ST_CHECK(options.dropout >= 0 && options.dropout < 1, InvalidInput,
-           "dropout must be at least 0 and less than 1, got ", options.dropout);
-  ST_CHECK(options.heads >= 1, InvalidInput, "heads must be at least 1, got ", options.heads);
-  for (const auto& [name, value] : {std::pair("mu", options.mu), std::pair("margin", options.margin)}) {
-    ST_CHECK(std::isfinite(value) && value >= 0, InvalidInput, name, " must be at least 0, got ", value);
-  }
+    : SentenceNetwork("GeneralizedPoolingNetwork"), options_(checked(options)) {
   std::int64_t wide = options.features;
   if (options.trainable_words) {
     table_ = register_module("table", std::make_shared<nn::WordEmbedding>(options.words, options.features));
   }
   if (options.characters) {
-    ST_CHECK(options.max_characters >= 1, InvalidInput, "max_characters must be at least 1, got ",
-             options.max_characters);
     characters_ = register_module("characters", std::make_shared<nn::CharacterCnn>(nn::CharacterCnnOptions{
                                                     options.alphabet, options.character_features,
                                                     options.character_filters, options.character_windows}));
@@ -137,10 +96,10 @@ void GeneralizedPoolingNetwork::load_words(const Tensor& rows) {
 Sequences GeneralizedPoolingNetwork::bounded(const Sequences& s) const {
   if (!boundaries_.defined()) return s;
   const auto symbol = [&](std::int64_t which) { return boundaries_[which].to(s.x); };  // [e]
-  const Tensor places = at::arange(s.x.size(1) + 2, s.lengths.options());              // [T + 2]
-  const auto at_place = [&](const Tensor& place) { return (places == place).unsqueeze(2).to(s.x.device()); };
-  const Tensor begins = at_place(at::zeros_like(s.lengths).unsqueeze(1)),  // [B, T + 2, 1]
-      ends = at_place((s.lengths + 1).unsqueeze(1));
+  const Tensor positions = at::arange(s.x.size(1) + 2, s.lengths.options());           // [T + 2]
+  const auto is_at = [&](const Tensor& t) { return (positions == t).unsqueeze(2).to(s.x.device()); };
+  const Tensor begins = is_at(at::zeros_like(s.lengths).unsqueeze(1)),  // [B, T + 2, 1]
+      ends = is_at((s.lengths + 1).unsqueeze(1));
   const Tensor words = at::constant_pad_nd(s.x, {0, 0, 1, 1});  // [B, T + 2, e]
   return Sequences::of(at::where(begins, symbol(0), at::where(ends, symbol(1), words)), s.lengths + 2, s.full,
                        s.host_lengths.defined() ? s.host_lengths + 2 : Tensor());
@@ -152,10 +111,10 @@ GeneralizedPoolingNetwork::States GeneralizedPoolingNetwork::states(const Sequen
   return {h, last[0].slice(1, 2 * (options_.layers - 1)).flatten(1)};      // [B, 2 d]
 }
 
-Tensor GeneralizedPoolingNetwork::pooled(const States& found, const Sequences& s) const {
-  if (attends()) return pooling_->forward(found.h, s.lengths_or_all());  // [B, I 2 d]  eq. 5, 6
-  if (options_.pooling == SentencePooling::last) return found.last;      // [B, 2 d]
-  return nn::masked_pooling(found.h, s.key_mask(), plain(options_.pooling));
+Tensor GeneralizedPoolingNetwork::pooled(const States& states, const Sequences& s) const {
+  if (attends()) return pooling_->forward(states.h, s.lengths_or_all());  // [B, I 2 d]  eq. 5, 6
+  if (options_.pooling == SentencePooling::last) return states.last;      // [B, 2 d]
+  return nn::masked_pooling(states.h, s.key_mask(), plain(options_.pooling));
 }
 
 Tensor GeneralizedPoolingNetwork::encode(const Sequences& sentences) {
@@ -165,22 +124,22 @@ Tensor GeneralizedPoolingNetwork::encode(const Sequences& sentences) {
 
 Encoded GeneralizedPoolingNetwork::encode_for_head(const Sequences& sentences, std::int64_t sides) {
   const Sequences s = bounded(sentences);
-  const States found = states(s);
-  Encoded encoded{pooled(found, s)};
+  const States top = states(s);
+  Encoded encoded{pooled(top, s)};
   if (!penalised()) return encoded;
-  const auto of = [&](const Tensor& h, const Tensor& lengths, const Tensor& v) {
+  const auto penalty_of = [&](const Tensor& h, const Tensor& lengths, const Tensor& v) {
     return pooling_->penalty(options_.penalty, h, lengths, v, options_.margin, options_.batch_distance);
   };
   Tensor loss, active;
   if (options_.penalty == nn::Penalty::parameters) {
-    const nn::HeadPenalty penalty = of({}, {}, {});  // eq. 7
+    const nn::HeadPenalty penalty = penalty_of({}, {}, {});  // eq. 7
     loss = penalty.loss;
     active = penalty.active;
-  } else {  // eq. 8, 9: of both sentences, added
+  } else {  // eq. 8, 9, summed over the sentences of an example
     const std::int64_t batch = s.x.size(0) / sides;
     for (std::int64_t side = 0; side < sides; ++side) {
-      const auto mine = [&](const Tensor& x) { return x.narrow(0, side * batch, batch); };
-      const nn::HeadPenalty penalty = of(mine(found.h), mine(s.lengths), mine(encoded.rows));
+      const auto part = [&](const Tensor& x) { return x.narrow(0, side * batch, batch); };
+      const nn::HeadPenalty penalty = penalty_of(part(top.h), part(s.lengths), part(encoded.rows));
       loss = side == 0 ? penalty.loss : loss + penalty.loss;
       active = side == 0 ? penalty.active : active + penalty.active;
     }
@@ -199,7 +158,7 @@ std::vector<std::string> GeneralizedPoolingNetwork::head_figures() const {
 }
 
 training::Loss GeneralizedPoolingNetwork::loss(const training::TensorBatch& /*batch*/) {
-  throw InvalidInput("GeneralizedPoolingNetwork learns by a head, such as a classifier");
+  throw InvalidInput("GeneralizedPoolingNetwork is trained with a head, such as a classifier");
 }
 
 Tensor GeneralizedPoolingNetwork::attention(const Sequences& sentences) const {
@@ -209,24 +168,24 @@ Tensor GeneralizedPoolingNetwork::attention(const Sequences& sentences) const {
     const Tensor a = pooling_->weights(h, s.lengths_or_all());
     return a.dim() == 3 ? a.unsqueeze(3) : a;  // [B, I, T, D or 1]
   }
-  const Tensor there = s.mask.unsqueeze(2);                                           // [B, T, 1]
-  const Tensor places = at::arange(h.size(1), s.lengths.options()).view({1, -1, 1});  // [1, T, 1]
-  const Tensor share = there.to(h) / s.lengths.clamp_min(1).view({-1, 1, 1});         // [B, T, 1]
-  const auto one_at = [&](const Tensor& place) { return (places == place).logical_and(there).to(h); };
-  const auto winners = [&] {
-    const Tensor shown = h.masked_fill(there.logical_not(), -std::numeric_limits<double>::infinity());
-    return one_at(shown.argmax(1, /*keepdim=*/true));  // [B, T, D]
+  const Tensor mask = s.mask.unsqueeze(2);                                               // [B, T, 1]
+  const Tensor positions = at::arange(h.size(1), s.lengths.options()).view({1, -1, 1});  // [1, T, 1]
+  const Tensor uniform = mask.to(h) / s.lengths.clamp_min(1).view({-1, 1, 1});           // [B, T, 1]
+  const auto one_at = [&](const Tensor& t) { return (positions == t).logical_and(mask).to(h); };
+  const auto maxima = [&] {
+    const Tensor masked = h.masked_fill(mask.logical_not(), -std::numeric_limits<double>::infinity());
+    return one_at(masked.argmax(1, /*keepdim=*/true));  // [B, T, D]
   };
   switch (options_.pooling) {
     case SentencePooling::mean:
-      return share.unsqueeze(1);
+      return uniform.unsqueeze(1);
     case SentencePooling::max:
-      return winners().unsqueeze(1);
+      return maxima().unsqueeze(1);
     case SentencePooling::mean_max:
-      return at::stack({share.expand_as(h), winners()}, 1);  // [B, 2, T, D]
-    default: {  // the last word's state forwards, the first one's backwards
+      return at::stack({uniform.expand_as(h), maxima()}, 1);  // [B, 2, T, D]
+    default: {  // the forward state of the last word, the backward state of the first
       const Tensor ends = one_at((s.lengths - 1).view({-1, 1, 1})),
-                   begins = one_at(at::zeros_like(places).slice(1, 0, 1));
+                   begins = one_at(at::zeros_like(positions).slice(1, 0, 1));
       return at::cat({ends.expand({-1, -1, options_.hidden}), begins.expand({-1, -1, options_.hidden})}, 2)
           .unsqueeze(1);  // [B, 1, T, D]
     }

@@ -18,12 +18,12 @@ namespace sentencode::models {
 namespace {
 
 using at::Tensor;
-using Rows = std::vector<Tensor>;
+using Embeddings = std::vector<Tensor>;  // of all first sentences [B, Z], all second ones, ...
 
-void check_rows(const char* head, const Rows& rows, std::size_t least, std::size_t most) {
-  TORCH_CHECK_VALUE(rows.size() >= least && rows.size() <= most, head, ": an example has ",
+void check_sentences(const char* head, const Embeddings& z, std::size_t least, std::size_t most) {
+  TORCH_CHECK_VALUE(z.size() >= least && z.size() <= most, head, ": an example has ",
                     least == most ? concat(least) : concat(least, " or ", most), " sentences, got ",
-                    rows.size());
+                    z.size());
 }
 
 void check_labels(const char* head, const Tensor& labels, at::ScalarType type) {
@@ -40,31 +40,22 @@ Tensor distance(const Tensor& a, const Tensor& b, Distance kind) {
 
 double count_of(const Tensor& x) { return static_cast<double>(x.size(0)); }
 
-/// Losses are sums, for which half precision, that of products under autocast, has too few digits.
-Tensor wide(const Tensor& x) {
+/// float32 for sums of losses: products under autocast have half precision, which is too low.
+Tensor at_least_float(const Tensor& x) {
   return x.scalar_type() == at::kHalf || x.scalar_type() == at::kBFloat16 ? x.to(at::kFloat) : x;
 }
 
 }  // namespace
 
-// --- Classifier
-// ---------------------------------------------------------------------------------------------
+// Classifier
 
-Classifier::Classifier(const ClassifierOptions& options) : Head("Classifier"), options_(options) {
-  ST_CHECK(options.features >= 1 && options.hidden >= 1 && options.layers >= 0, InvalidInput,
-           "Classifier: features and hidden must be at least 1 and layers at least 0, got ", options.features,
-           ", ", options.hidden, " and ", options.layers);
-  ST_CHECK(options.sentences == 1 || options.sentences == 2, InvalidInput,
-           "Classifier: sentences must be 1 or 2, got ", options.sentences);
-  ST_CHECK(options.classes >= 2, InvalidInput, "Classifier: classes must be at least 2, got ",
-           options.classes);
-  ST_CHECK(options.dropout >= 0 && options.dropout < 1, InvalidInput,
-           "Classifier: dropout must be at least 0 and less than 1, got ", options.dropout);
+Classifier::Classifier(const ClassifierOptions& options) : Head("Classifier"), options_(checked(options)) {
   const std::int64_t input = (options.sentences == 2 ? 4 : 1) * options.features;
   std::int64_t below = input;
   for (std::int64_t layer = 0; layer < options.layers; ++layer) {
-    const std::int64_t wide = layer > 0 && options.shortcuts ? input + below : below;
-    layers_.push_back(register_module(concat("hidden_", layer + 1), nn::xavier_linear(wide, options.hidden)));
+    const std::int64_t inputs = layer > 0 && options.shortcuts ? input + below : below;
+    layers_.push_back(
+        register_module(concat("hidden_", layer + 1), nn::xavier_linear(inputs, options.hidden)));
     below = options.hidden;
   }
   output_ = register_module("output", nn::xavier_linear(below, options.classes));
@@ -77,16 +68,16 @@ void Classifier::set_class_weights(const Tensor& weights) {
   class_weights_.copy_(weights);
 }
 
-Tensor Classifier::scores(const Rows& rows) const {
+Tensor Classifier::scores(const Embeddings& z) const {
   const auto sentences = static_cast<std::size_t>(options_.sentences);
-  check_rows("Classifier", rows, sentences, sentences);
-  Tensor v = rows[0];  // [B, Z]
-  if (rows.size() == 2) {
-    const Tensor &a = rows[0], &b = rows[1];
+  check_sentences("Classifier", z, sentences, sentences);
+  Tensor v = z[0];  // [B, Z]
+  if (z.size() == 2) {
+    const Tensor &a = z[0], &b = z[1];
     v = at::cat({a, b, (a - b).abs(), a * b}, 1);  // [B, 4 Z]  eq. 10
   }
-  TORCH_CHECK_VALUE(rows[0].dim() == 2 && rows[0].size(1) == options_.features,
-                    "Classifier: rows must be [batch, ", options_.features, "], got ", rows[0].sizes());
+  TORCH_CHECK_VALUE(z[0].dim() == 2 && z[0].size(1) == options_.features,
+                    "Classifier: embeddings must be [batch, ", options_.features, "], got ", z[0].sizes());
   Tensor h = v;
   for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
     const Tensor in = layer > 0 && options_.shortcuts ? at::cat({v, h}, 1) : h;
@@ -96,157 +87,135 @@ Tensor Classifier::scores(const Rows& rows) const {
   return output_->forward(h);  // [B, C]
 }
 
-training::Loss Classifier::loss(const Rows& rows, const Tensor& labels) {
+training::Loss Classifier::loss(const Embeddings& z, const Tensor& labels) {
   check_labels("Classifier", labels, at::kLong);
-  const Tensor found = wide(scores(rows));                                              // [B, C]
-  const Tensor log_p = found.log_softmax(1).gather(1, labels.unsqueeze(1)).squeeze(1);  // [B]
-  const Tensor weights = class_weights_.to(log_p).index_select(0, labels);              // [B]
-  return {-(weights * log_p).sum(), count_of(labels), (found.detach().argmax(1) == labels).sum()};
+  const Tensor logits = at_least_float(scores(z));                                       // [B, C]
+  const Tensor log_p = logits.log_softmax(1).gather(1, labels.unsqueeze(1)).squeeze(1);  // [B]
+  const Tensor weights = class_weights_.to(log_p).index_select(0, labels);               // [B]
+  return {-(weights * log_p).sum(), count_of(labels), (logits.detach().argmax(1) == labels).sum()};
 }
 
-Tensor Classifier::predict(const Rows& rows) { return scores(rows).softmax(1); }
+Tensor Classifier::predict(const Embeddings& z) { return scores(z).softmax(1); }
 
-// --- CosineRegression
-// ---------------------------------------------------------------------------------------
+// CosineRegression
 
 CosineRegression::CosineRegression(const CosineRegressionOptions& options)
     : Head("CosineRegression"), options_(options) {
-  ST_CHECK(std::isfinite(options.low) && std::isfinite(options.high) && options.high > options.low,
-           InvalidInput, "CosineRegression: high must be more than low, got ", options.high, " and ",
-           options.low);
+  ST_CHECK(checked(options).high > options.low, InvalidInput,
+           "CosineRegression: high must be more than low, got ", options.high, " and ", options.low);
 }
 
-training::Loss CosineRegression::loss(const Rows& rows, const Tensor& labels) {
-  check_rows("CosineRegression", rows, 2, 2);
+training::Loss CosineRegression::loss(const Embeddings& z, const Tensor& labels) {
+  check_sentences("CosineRegression", z, 2, 2);
   check_labels("CosineRegression", labels, at::kFloat);
   const Tensor y = (labels - options_.low) / (options_.high - options_.low);  // [B]
-  return {(cosine(rows[0], rows[1]) - y.to(rows[0])).square().sum(), count_of(labels), {}};
+  return {(cosine(z[0], z[1]) - y.to(z[0])).square().sum(), count_of(labels), {}};
 }
 
-Tensor CosineRegression::predict(const Rows& rows) {
-  check_rows("CosineRegression", rows, 2, 2);
-  return options_.low + (options_.high - options_.low) * cosine(rows[0], rows[1]);  // [B]
+Tensor CosineRegression::predict(const Embeddings& z) {
+  check_sentences("CosineRegression", z, 2, 2);
+  return options_.low + (options_.high - options_.low) * cosine(z[0], z[1]);  // [B]
 }
 
-// --- MultipleNegatives
-// --------------------------------------------------------------------------------------
+// MultipleNegatives
 
 MultipleNegatives::MultipleNegatives(const MultipleNegativesOptions& options)
     : Head("MultipleNegatives"), options_(options) {
-  ST_CHECK(options.scale > 0 && std::isfinite(options.scale), InvalidInput,
-           "MultipleNegatives: scale must be more than 0, got ", options.scale);
+  ST_CHECK(checked(options).scale > 0, InvalidInput, "MultipleNegatives: scale must be more than 0, got ",
+           options.scale);
 }
 
-training::Loss MultipleNegatives::loss(const Rows& rows, const Tensor& /*labels*/) {
-  check_rows("MultipleNegatives", rows, 2, 3);
-  const auto unit = [](const Tensor& z) { return z / z.norm(2, 1, /*keepdim=*/true).clamp_min(1e-8); };
-  const Tensor others = at::cat(Rows(rows.begin() + 1, rows.end()));                         // [B or 2 B, Z]
-  const Tensor scores = options_.scale * wide(at::matmul(unit(rows[0]), unit(others).t()));  // [B, B or 2 B]
-  const Tensor places = at::arange(rows[0].size(0), scores.options().dtype(at::kLong));      // [B]
-  return {at::nll_loss(scores.log_softmax(1), places, {}, at::Reduction::Sum), count_of(rows[0]),
-          (scores.detach().argmax(1) == places).sum()};
+training::Loss MultipleNegatives::loss(const Embeddings& z, const Tensor& /*labels*/) {
+  check_sentences("MultipleNegatives", z, 2, 3);
+  const auto unit = [](const Tensor& x) { return x / x.norm(2, 1, /*keepdim=*/true).clamp_min(1e-8); };
+  const Tensor others = at::cat(Embeddings(z.begin() + 1, z.end()));  // [B or 2 B, Z]
+  const Tensor scores =
+      options_.scale * at_least_float(at::matmul(unit(z[0]), unit(others).t()));        // [B, B or 2 B]
+  const Tensor partners = at::arange(z[0].size(0), scores.options().dtype(at::kLong));  // [B]
+  return {at::nll_loss(scores.log_softmax(1), partners, {}, at::Reduction::Sum), count_of(z[0]),
+          (scores.detach().argmax(1) == partners).sum()};
 }
 
-Tensor MultipleNegatives::predict(const Rows& rows) {
-  check_rows("MultipleNegatives", rows, 2, 3);
-  return cosine(rows[0], rows[1]);
+Tensor MultipleNegatives::predict(const Embeddings& z) {
+  check_sentences("MultipleNegatives", z, 2, 3);
+  return cosine(z[0], z[1]);
 }
 
-// --- Triplet
-// ------------------------------------------------------------------------------------------------
+// Triplet
 
-void parse(std::string_view name, Distance& choice) {
-  for (const Distance distance : {Distance::euclidean, Distance::cosine}) {
-    if (name != name_of(distance)) continue;
-    choice = distance;
-    return;
-  }
-  throw InvalidInput(concat("distance must be 'euclidean' or 'cosine', got '", name, "'"));
+Triplet::Triplet(const TripletOptions& options) : Head("Triplet"), options_(checked(options)) {}
+
+Tensor Triplet::difference(const Embeddings& z) const {
+  check_sentences("Triplet", z, 3, 3);
+  return distance(z[0], z[2], options_.distance) - distance(z[0], z[1], options_.distance);  // [B]
 }
 
-std::string_view name_of(Distance choice) { return choice == Distance::euclidean ? "euclidean" : "cosine"; }
-
-Triplet::Triplet(const TripletOptions& options) : Head("Triplet"), options_(options) {
-  ST_CHECK(options.margin >= 0 && std::isfinite(options.margin), InvalidInput,
-           "Triplet: margin must be at least 0, got ", options.margin);
+training::Loss Triplet::loss(const Embeddings& z, const Tensor& /*labels*/) {
+  const Tensor d = difference(z);  // [B]
+  return {(options_.margin - d).clamp_min(0).sum(), count_of(d), (d.detach() > 0).sum()};
 }
 
-Tensor Triplet::nearer(const Rows& rows) const {
-  check_rows("Triplet", rows, 3, 3);
-  return distance(rows[0], rows[2], options_.distance) -
-         distance(rows[0], rows[1], options_.distance);  // [B]
-}
+Tensor Triplet::predict(const Embeddings& z) { return difference(z); }
 
-training::Loss Triplet::loss(const Rows& rows, const Tensor& /*labels*/) {
-  const Tensor by = nearer(rows);  // [B]
-  return {(options_.margin - by).clamp_min(0).sum(), count_of(by), (by.detach() > 0).sum()};
-}
+// RowRegression
 
-Tensor Triplet::predict(const Rows& rows) { return nearer(rows); }
-
-// --- RowRegression
-// ------------------------------------------------------------------------------------------
-
-RowRegression::RowRegression(const RowRegressionOptions& options) : Head("RowRegression"), options_(options) {
-  ST_CHECK(options.features >= 1 && options.targets >= 1, InvalidInput,
-           "RowRegression: features and targets must be at least 1, got ", options.features, " and ",
-           options.targets);
+RowRegression::RowRegression(const RowRegressionOptions& options)
+    : Head("RowRegression"), options_(checked(options)) {
   ST_CHECK(options.projection || options.features == options.targets, InvalidInput,
-           "RowRegression: without projection rows of ", options.features, " numbers cannot be those of ",
-           options.targets);
+           "RowRegression: without projection, embeddings and targets must have the same dimensions, got ",
+           options.features, " and ", options.targets);
   if (options.projection) {
     projection_ = register_module("projection", nn::xavier_linear(options.features, options.targets));
   }
 }
 
-void RowRegression::set_targets(const Tensor& rows) {
-  TORCH_CHECK_VALUE(rows.dim() == 2 && rows.size(1) == options_.targets && rows.is_floating_point(),
+void RowRegression::set_targets(const Tensor& targets) {
+  TORCH_CHECK_VALUE(targets.dim() == 2 && targets.size(1) == options_.targets && targets.is_floating_point(),
                     "RowRegression: targets must be floating point [sentences, ", options_.targets, "], got ",
-                    rows.dtype(), " ", rows.sizes());
-  targets_ = rows;
+                    targets.dtype(), " ", targets.sizes());
+  targets_ = targets;
 }
 
-training::Loss RowRegression::loss(const Rows& rows, const Tensor& labels) {
+training::Loss RowRegression::loss(const Embeddings& z, const Tensor& labels) {
   check_labels("RowRegression", labels, at::kLong);
   TORCH_CHECK_VALUE(targets_.defined(), "RowRegression: there are no targets: call set_targets first");
-  const Tensor found = wide(predict(rows));                                                // [B, Y]
-  const Tensor wanted = targets_.index_select(0, labels.to(targets_.device())).to(found);  // [B, Y]
-  const Tensor apart = options_.distance == Distance::cosine ? 1 - cosine(found, wanted)
-                                                             : (found - wanted).square().mean(1);  // [B]
-  return {apart.sum(), count_of(labels), {}};
+  const Tensor y = at_least_float(predict(z));                                          // [B, Y]
+  const Tensor targets = targets_.index_select(0, labels.to(targets_.device())).to(y);  // [B, Y]
+  const Tensor losses =
+      options_.distance == Distance::cosine ? 1 - cosine(y, targets) : (y - targets).square().mean(1);  // [B]
+  return {losses.sum(), count_of(labels), {}};
 }
 
-Tensor RowRegression::predict(const Rows& rows) {
-  check_rows("RowRegression", rows, 1, 1);
-  return projection_ == nullptr ? rows[0] : projection_->forward(rows[0]);  // [B, Y]
+Tensor RowRegression::predict(const Embeddings& z) {
+  check_sentences("RowRegression", z, 1, 1);
+  return projection_ == nullptr ? z[0] : projection_->forward(z[0]);  // [B, Y]
 }
 
-// --- All
-// ----------------------------------------------------------------------------------------------------
+// All
 
 std::string Head::config() const {
-  std::string found;
+  std::string config;
   for_heads([&](const auto& kind) {
     using Type = typename std::remove_cvref_t<decltype(kind)>::Type;
     if (typeid(*this) == typeid(Type)) {
-      found = written_options("head", kind.name, static_cast<const Type&>(*this).options());
+      config = written_options("head", kind.name, static_cast<const Type&>(*this).options());
     }
   });
-  ST_CHECK(!found.empty(), Unsupported, name(), " has no config: it is none of the heads of this library");
-  return found;
+  ST_CHECK(!config.empty(), Unsupported, name(), " has no config: it is no head of this library");
+  return config;
 }
 
 std::shared_ptr<Head> make_head(const std::string& config) {
-  std::shared_ptr<Head> found;
-  const nlohmann::json given = parsed_options("head", config);
+  std::shared_ptr<Head> head;
+  const nlohmann::json options = parsed_options("head", config);
   for_heads([&](const auto& kind) {
     using Kind = std::remove_cvref_t<decltype(kind)>;
-    if (given["head"] == kind.name) {
-      found = std::make_shared<typename Kind::Type>(read_options<typename Kind::Options>("head", given));
+    if (options["head"] == kind.name) {
+      head = std::make_shared<typename Kind::Type>(read_options<typename Kind::Options>("head", options));
     }
   });
-  ST_CHECK(found != nullptr, InvalidInput, "head: unknown kind ", given["head"].dump());
-  return found;
+  ST_CHECK(head != nullptr, InvalidInput, "head: unknown kind ", options["head"].dump());
+  return head;
 }
 
 }  // namespace sentencode::models

@@ -9,24 +9,9 @@ namespace sentencode::models {
 
 using at::Tensor;
 
-void parse(std::string_view name, DropoutPlace& choice) {
-  for (const DropoutPlace known : {DropoutPlace::weights, DropoutPlace::sublayers}) {
-    choice = known;
-    if (name == name_of(known)) return;
-  }
-  throw InvalidInput(concat("dropout_place must be 'weights' or 'sublayers', got '", name, "'"));
-}
-
-std::string_view name_of(DropoutPlace choice) {
-  return choice == DropoutPlace::weights ? "weights" : "sublayers";
-}
-
 void LayerOptions::check() const {
-  ST_CHECK(hidden >= 1 && inner >= 1 && heads >= 1 && hidden % heads == 0, InvalidInput,
-           "hidden must be a multiple of heads, and inner at least 1; got hidden ", hidden, ", heads ", heads,
-           " and inner ", inner);
-  ST_CHECK(dropout >= 0 && dropout < 1, InvalidInput, "dropout must be at least 0 and less than 1, got ",
-           dropout);
+  ST_CHECK(hidden % heads == 0, InvalidInput, "hidden must be a multiple of heads, got ", hidden, " and ",
+           heads);
 }
 
 Tensor LayerOptions::drop_input(const Tensor& x, bool training) const {
@@ -50,7 +35,7 @@ std::shared_ptr<nn::AddNorm> LayerOptions::add_norm() const {
 }
 
 LatentAttention::LatentAttention(const LayerOptions& options) : torch::nn::Module("LatentAttention") {
-  options.check();
+  checked(options).check();
   norm_a_ = register_module("norm_a", options.add_norm());
   attention_ = register_module("attention",
                                std::make_shared<nn::MultiHeadAttention>(options.attention(options.hidden)));
@@ -62,12 +47,12 @@ LatentAttention::LatentAttention(const LayerOptions& options) : torch::nn::Modul
 
 nn::KeysValues LatentAttention::project(const Tensor& z) const { return attention_->project(z, z); }
 
-Tensor LatentAttention::forward(const Tensor& given, const nn::KeysValues& z) const {
-  // The words of a sentence's hypotheses attend to one z, as if they were several words of one.
-  const Tensor words = given.reshape({z.keys.size(0), -1, given.size(2)});         // [B, T, H]
-  const Tensor a = norm_a_->forward(words);                                        // [B, T, H]  eq. 16
-  const Tensor az = norm_z_->forward(attention_->attend(a, z), a);                 // [B, T, H]  eq. 17, 18
-  return norm_h_->forward(feed_forward_->forward(az), az).reshape(given.sizes());  // [B, T, H]  eq. 19, 20
+Tensor LatentAttention::forward(const Tensor& x, const nn::KeysValues& z) const {
+  // The hypotheses of a sentence attend to one z, as if they were words of one sentence.
+  const Tensor words = x.reshape({z.keys.size(0), -1, x.size(2)});             // [B, T, H]
+  const Tensor a = norm_a_->forward(words);                                    // [B, T, H]  eq. 16
+  const Tensor az = norm_z_->forward(attention_->attend(a, z), a);             // [B, T, H]  eq. 17, 18
+  return norm_h_->forward(feed_forward_->forward(az), az).reshape(x.sizes());  // [B, T, H]  eq. 19, 20
 }
 
 Tensor LatentAttention::weights(const Tensor& a, const Tensor& z) const {

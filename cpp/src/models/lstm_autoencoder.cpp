@@ -13,13 +13,13 @@ namespace sentencode::models {
 using at::Tensor;
 
 LSTMAutoencoderNetwork::LSTMAutoencoderNetwork(const LSTMAutoencoderOptions& options)
-    : LatentAutoencoder("LSTMAutoencoderNetwork", options.words,
+    : LatentAutoencoder("LSTMAutoencoderNetwork", checked(options).words,
                         nn::pooling_width(options.pooling) * options.layers.hidden, options.layers.hidden),
       options_(options) {
   const std::int64_t hidden = options.layers.hidden;
   options.layers.check();
   ST_CHECK(hidden % 2 == 0, InvalidInput,
-           "hidden must be even, a half for each direction of the encoder, got ", hidden);
+           "hidden must be even, half of it for each direction of the encoder, got ", hidden);
   encoder_ = register_module(
       "encoder", std::make_shared<nn::RecurrentStack>(nn::RecurrentOptions{.cell = nn::Cell::lstm,
                                                                            .features = options.words.features,
@@ -53,8 +53,8 @@ Tensor LSTMAutoencoderNetwork::decode(const Tensor& z, const Sequences& y) {
   return latent_->forward(recur(y), latent_->project(rows(z)));  // [B, T, H]  eq. 16-20
 }
 
-nn::DecoderStart LSTMAutoencoderNetwork::start(const nn::DecoderMemory& given) {
-  const Tensor& z = given.at(0);
+nn::DecoderStart LSTMAutoencoderNetwork::start(const nn::DecoderMemory& memory) {
+  const Tensor& z = memory.at(0);
   const nn::KeysValues latent = latent_->project(rows(z));  // [B, heads, rows, H / heads]
   return {{latent.keys, latent.values}, decoder_->zero_state(z.size(0), z.options())};
 }

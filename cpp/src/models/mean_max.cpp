@@ -3,6 +3,7 @@
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 
+#include <string>
 #include <utility>
 
 #include "sentencode/nn/embedding.h"
@@ -12,6 +13,15 @@ namespace sentencode::models {
 
 using at::Tensor;
 
+namespace {
+
+std::shared_ptr<nn::Positions> position_encodings(const MeanMaxOptions& options) {
+  return std::make_shared<nn::Positions>(options.words.features, std::string(name_of(options.positions)),
+                                         options.places, "clamp");
+}
+
+}  // namespace
+
 /// Sections 3.3 and 3.4.
 class MeanMaxEncoder : public torch::nn::Module {
  public:
@@ -19,8 +29,7 @@ class MeanMaxEncoder : public torch::nn::Module {
       : torch::nn::Module("MeanMaxEncoder"), options_(options) {
     const LayerOptions& layers = options.layers;
     const std::int64_t features = options.words.features;
-    positions_ = register_module(
-        "positions", std::make_shared<nn::Positions>(features, options.positions, options.places, "clamp"));
+    positions_ = register_module("positions", position_encodings(options));
     attention_ =
         register_module("attention", std::make_shared<nn::MultiHeadAttention>(layers.attention(features)));
     norm_a_ = register_module("norm_a", layers.add_norm());
@@ -30,8 +39,8 @@ class MeanMaxEncoder : public torch::nn::Module {
   }
 
   Tensor forward(const Sequences& s) const {
-    const Tensor x = input(s.x);  // [B, T, E]  eq. 1, 2; a number wherever there is no word
-    // No residual here: H may be wider than E.
+    const Tensor x = input(s.x);  // [B, T, E]  eq. 1, 2; padded positions have arbitrary values
+    // No residual: H may be wider than E.
     const Tensor a = norm_a_->forward(
         attention_->attend(x, attention_->project(x, x), s.key_mask()));  // [B, T, H]  eq. 8, 9
     const Tensor h = norm_h_->forward(feed_forward_->forward(a), a);      // [B, T, H]  eq. 10, 11
@@ -56,8 +65,7 @@ class MeanMaxDecoder : public torch::nn::Module {
   explicit MeanMaxDecoder(const MeanMaxOptions& options)
       : torch::nn::Module("MeanMaxDecoder"), options_(options) {
     const std::int64_t features = options.words.features;
-    positions_ = register_module(
-        "positions", std::make_shared<nn::Positions>(features, options.positions, options.places, "clamp"));
+    positions_ = register_module("positions", position_encodings(options));
     attention_ = register_module(
         "attention", std::make_shared<nn::MultiHeadAttention>(options.layers.attention(features)));
     latent_ = register_module("latent", std::make_shared<LatentAttention>(options.layers));
@@ -69,11 +77,11 @@ class MeanMaxDecoder : public torch::nn::Module {
 
   Tensor weights(const Sequences& y, const Tensor& z) const { return latent_->weights(attend(y), z); }
 
-  /// Keys and values of z, and of the words so far, none yet.
+  /// Memory: keys and values of z; cache: those of the previous words, none yet.
   nn::DecoderStart start(const Tensor& z) const {
     const nn::KeysValues latent = latent_->project(z);  // [B, heads, rows, H / heads]
-    const Tensor nothing = latent.keys.slice(2, 0, 0);  // [B, heads, 0, H / heads]
-    return {{latent.keys, latent.values}, {nothing, nothing}};
+    const Tensor empty = latent.keys.slice(2, 0, 0);    // [B, heads, 0, H / heads]
+    return {{latent.keys, latent.values}, {empty, empty}};
   }
 
   /// y [N, E] -> [N, H]
@@ -91,7 +99,7 @@ class MeanMaxDecoder : public torch::nn::Module {
     return options_.layers.drop_input(y + positions_->forward(y, begin), nn::trains(*this));
   }
 
-  /// Words after a sentence's last one hide behind it already: what is causal needs no mask.
+  /// Causal attention needs no mask: no word attends to the padding after it.
   Tensor attend(const Sequences& y) const {
     const Tensor x = input(y.x, 0);                            // [B, T, E]
     return attention_->forward(x, x, x, {}, /*causal=*/true);  // [B, T, H]  eq. 15
@@ -104,7 +112,7 @@ class MeanMaxDecoder : public torch::nn::Module {
 };
 
 MeanMaxNetwork::MeanMaxNetwork(const MeanMaxOptions& options)
-    : LatentAutoencoder("MeanMaxNetwork", options.words,
+    : LatentAutoencoder("MeanMaxNetwork", checked(options).words,
                         nn::pooling_width(options.pooling) * options.layers.hidden, options.layers.hidden),
       options_(options) {
   options.layers.check();
@@ -121,8 +129,8 @@ Tensor MeanMaxNetwork::encode(const Sequences& sentences) { return encoder_->for
 
 Tensor MeanMaxNetwork::decode(const Tensor& z, const Sequences& y) { return decoder_->forward(y, rows(z)); }
 
-nn::DecoderStart MeanMaxNetwork::start(const nn::DecoderMemory& given) {
-  return decoder_->start(rows(given.at(0)));
+nn::DecoderStart MeanMaxNetwork::start(const nn::DecoderMemory& memory) {
+  return decoder_->start(rows(memory.at(0)));
 }
 
 nn::DecoderStep MeanMaxNetwork::step(const Tensor& ids, const nn::DecoderMemory& memory,

@@ -1,12 +1,14 @@
 #include "sentencode/models/networks.h"
 
-#include <cstddef>
+#include <cmath>
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <type_traits>
 #include <typeinfo>
 #include <utility>
+#include <vector>
 
 #include "models/config.h"
 #include "sentencode/error.h"
@@ -20,50 +22,62 @@ std::map<std::string, MakeNetwork>& registry() {
   return networks;
 }
 
-/// What was registered by that name, or nothing. It is called without the lock: it may wait for Python's.
+/// The function registered by that name, or null. Callers call it without the lock: it may wait for the GIL.
 MakeNetwork registered(const std::string& network) {
   const std::scoped_lock lock(registry_mutex);
-  const auto found = registry().find(network);
-  return found == registry().end() ? MakeNetwork() : found->second;
+  const auto entry = registry().find(network);
+  return entry == registry().end() ? MakeNetwork() : entry->second;
 }
+
+template <typename T>
+const char* kind_of(const T& /*value*/) {
+  if (std::is_same_v<T, bool>) return "bool";
+  if (std::is_integral_v<T>) return "int";
+  if (std::is_floating_point_v<T>) return "float";
+  return std::is_same_v<T, std::vector<std::int64_t>> ? "ints" : "str";
+}
+
+/// JSON has no infinite numbers.
+nlohmann::json bound(double value) { return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(); }
 
 }  // namespace
 
 std::string SentenceNetwork::config() const {
-  std::string found;
+  std::string config;
   for_networks([&](const auto& kind) {
     using Network = typename std::remove_cvref_t<decltype(kind)>::Network;
     if (typeid(*this) == typeid(Network)) {
-      found = written_options("network", kind.network, static_cast<const Network&>(*this).options());
+      config = written_options("network", kind.network, static_cast<const Network&>(*this).options());
     }
   });
-  ST_CHECK(!found.empty(), Unsupported, name(), " has no config: it is none of the networks of this library");
-  return found;
+  ST_CHECK(!config.empty(), Unsupported, name(), " has no config: it is no network of this library");
+  return config;
 }
 
 std::shared_ptr<SentenceNetwork> make_network(const std::string& config) {
-  const nlohmann::json given = parsed_options("network", config);
-  const auto name = given["network"].get<std::string>();
-  std::shared_ptr<SentenceNetwork> found;
+  const nlohmann::json options = parsed_options("network", config);
+  const auto name = options["network"].get<std::string>();
+  std::shared_ptr<SentenceNetwork> network;
   for_networks([&](const auto& kind) {
     using Kind = std::remove_cvref_t<decltype(kind)>;
     if (name != kind.network && (kind.formerly.empty() || name != kind.formerly)) return;
-    found = std::make_shared<typename Kind::Network>(read_options<typename Kind::Options>("network", given));
+    network =
+        std::make_shared<typename Kind::Network>(read_options<typename Kind::Options>("network", options));
   });
-  if (found == nullptr) {
+  if (network == nullptr) {
     const MakeNetwork make = registered(name);
-    ST_CHECK(make != nullptr, InvalidInput, "network: unknown kind ", given["network"].dump());
-    found = make(config);
+    ST_CHECK(make != nullptr, InvalidInput, "network: unknown kind ", options["network"].dump());
+    network = make(config);
   }
-  return found;
+  return network;
 }
 
 std::string name_in_table(const std::string& network) {
-  std::string found;
+  std::string name;
   for_networks([&](const auto& kind) {
-    if (network == kind.network || (!kind.formerly.empty() && network == kind.formerly)) found = kind.network;
+    if (network == kind.network || (!kind.formerly.empty() && network == kind.formerly)) name = kind.network;
   });
-  return found;
+  return name;
 }
 
 void register_network(const std::string& network, MakeNetwork make) {
@@ -74,15 +88,37 @@ void register_network(const std::string& network, MakeNetwork make) {
 }
 
 std::string default_config(const std::string& network) {
-  std::string found;
+  std::string config;
   for_networks([&](const auto& kind) {
-    if (network == kind.network) {
-      found =
-          written_options("network", kind.network, typename std::remove_cvref_t<decltype(kind)>::Options{});
-    }
+    using Options = typename std::remove_cvref_t<decltype(kind)>::Options;
+    if (network == kind.network) config = written_options("network", kind.network, Options{});
   });
-  ST_CHECK(!found.empty(), InvalidInput, "there is no network named '", network, "'");
-  return found;
+  ST_CHECK(!config.empty(), InvalidInput, "there is no network named '", network, "'");
+  return config;
+}
+
+std::string described_options(const std::string& network) {
+  nlohmann::json all;
+  for_networks([&](const auto& kind) {
+    if (network != kind.network) return;
+    const typename std::remove_cvref_t<decltype(kind)>::Options options;
+    for_options(options, [&](const char* name, const auto& value, const About& about) {
+      nlohmann::json choices = nlohmann::json::array();
+      if constexpr (std::is_enum_v<std::remove_cvref_t<decltype(value)>>) {
+        for (const std::string_view choice : names(value)) choices.push_back(choice);
+      }
+      all.push_back({{"name", name},
+                     {"kind", kind_of(value)},
+                     {"default", json_of(value)},
+                     {"choices", std::move(choices)},
+                     {"low", bound(about.low)},
+                     {"high", bound(about.high)},
+                     {"below", about.below},
+                     {"text", about.text}});
+    });
+  });
+  ST_CHECK(!all.is_null(), InvalidInput, "there is no network named '", network, "'");
+  return all.dump();
 }
 
 }  // namespace sentencode::models

@@ -15,15 +15,16 @@ using at::Tensor;
 
 namespace {
 
-training::NamedTensors of_both(const training::NamedTensors& network, const training::NamedTensors& head) {
-  training::NamedTensors found;
-  for (const auto& [name, tensor] : network) found.emplace_back("network." + name, tensor);
-  for (const auto& [name, tensor] : head) found.emplace_back("head." + name, tensor);
-  return found;
+template <typename OrderedDict>
+training::NamedTensors joined(const training::NamedTensors& network, const OrderedDict& head) {
+  training::NamedTensors all;
+  for (const auto& [name, tensor] : network) all.emplace_back("network." + name, tensor);
+  for (const auto& item : head) all.emplace_back("head." + item.key(), item.value());
+  return all;
 }
 
-/// A batch that was made elsewhere may have its tensors on the device alone.
-Tensor on_host(const Tensor& here, const Tensor& there) { return here.defined() ? here : there.cpu(); }
+/// Batches from Python may have tensors on the device alone.
+Tensor on_host(const Tensor& host, const Tensor& device) { return host.defined() ? host : device.cpu(); }
 
 }  // namespace
 
@@ -36,11 +37,11 @@ SupervisedModel::SupervisedModel(std::shared_ptr<SentenceNetwork> network, std::
       makes_rows_(network_->word_inputs().ids > 0) {
   const std::int64_t count = words_.vectors.size(0);
   TORCH_CHECK_VALUE(words_.vectors.dim() == 2 && words_.vectors.size(1) == network_->features(),
-                    "SupervisedModel: words' vectors must be [words, ", network_->features(), "], got ",
+                    "SupervisedModel: word vectors must be [words, ", network_->features(), "], got ",
                     words_.vectors.sizes());
   TORCH_CHECK_VALUE(words_.known.size(0) == count && words_.ids.size(0) == count &&
                         (network_->word_inputs().characters == 0 || words_.characters.defined()),
-                    "SupervisedModel: known, ids and characters must be those of ", count, " words");
+                    "SupervisedModel: known, ids and characters must be of ", count, " words");
 }
 
 Tensor SupervisedModel::rows_of(const Tensor& ids, const Tensor& host_ids) const {
@@ -48,13 +49,13 @@ Tensor SupervisedModel::rows_of(const Tensor& ids, const Tensor& host_ids) const
   const Tensor flat = ids.reshape({-1});
   Tensor rows;  // [words of the batch, F]
   if (makes_rows_) {
-    // On the host: how many there are would have to be waited for on a device.
-    const auto [words, all, counts] =
+    // On the host: a device would have to be waited for to know their number.
+    const auto [words, inverse, counts] =
         at::_unique2(host_ids.reshape({-1}), /*sorted=*/true, /*return_inverse=*/true);
-    const Tensor distinct = nn::to_device(words, ids.device()), places = nn::to_device(all, ids.device());
+    const Tensor distinct = nn::to_device(words, ids.device());
     const auto of = [&](const Tensor& x) { return x.defined() ? x.index_select(0, distinct) : x; };
     rows = network_->word_rows({of(words_.vectors), of(words_.known), of(words_.ids), of(words_.characters)})
-               .index_select(0, places);
+               .index_select(0, nn::to_device(inverse, ids.device()));
   } else {
     rows = words_.vectors.index_select(0, flat);
   }
@@ -75,13 +76,13 @@ Sequences SupervisedModel::sentences_of(const training::TensorBatch& batch) cons
     host_lengths.push_back(on_host(field.host_lengths, field.lengths));
     full = full && field.full && field.ids.size(1) == width;
   }
-  Tensor x = rows_of(at::cat(ids), at::cat(host_ids));  // [sides B, T, F]
-  Tensor length = at::cat(lengths);                     // [sides B]
-  Tensor host_length = at::cat(host_lengths);           // [sides B]
+  Tensor x = rows_of(at::cat(ids), at::cat(host_ids));  // [fields B, T, F]
+  Tensor length = at::cat(lengths);                     // [fields B]
+  Tensor host_length = at::cat(host_lengths);           // [fields B]
   if (const Tensor end = network_->end(); end.defined()) {
-    x = at::constant_pad_nd(x, {0, 0, 0, 1});                          // [sides B, T + 1, F]
-    const Tensor places = at::arange(width + 1, length.options());     // [T + 1]
-    const Tensor ends = (places == length.unsqueeze(1)).unsqueeze(2);  // [sides B, T + 1, 1]
+    x = at::constant_pad_nd(x, {0, 0, 0, 1});                             // [fields B, T + 1, F]
+    const Tensor positions = at::arange(width + 1, length.options());     // [T + 1]
+    const Tensor ends = (positions == length.unsqueeze(1)).unsqueeze(2);  // [fields B, T + 1, 1]
     x = at::where(ends, end.to(x), x);
     length = length + 1;
     host_length = host_length + 1;
@@ -91,27 +92,23 @@ Sequences SupervisedModel::sentences_of(const training::TensorBatch& batch) cons
 
 training::Loss SupervisedModel::loss(const training::TensorBatch& batch) {
   const auto sides = static_cast<std::int64_t>(batch.fields.size());
-  Encoded encoded = network_->encode_for_head(sentences_of(batch), sides);  // [sides B, dim]
-  std::vector<Tensor> rows;
+  Encoded encoded = network_->encode_for_head(sentences_of(batch), sides);  // [fields B, dim]
+  std::vector<Tensor> z;
   for (std::int64_t side = 0; side < sides; ++side) {
-    rows.push_back(encoded.rows.narrow(0, side * batch.size, batch.size));  // [B, dim]
+    z.push_back(encoded.rows.narrow(0, side * batch.size, batch.size));  // [B, dim]
   }
-  training::Loss found = head_->loss(rows, batch.labels);
-  if (encoded.penalty.defined()) found.sum = found.sum + found.count * encoded.penalty;
-  found.figures = encoded.figures;
-  return found;
+  training::Loss loss = head_->loss(z, batch.labels);
+  if (encoded.penalty.defined()) loss.sum = loss.sum + loss.count * encoded.penalty;
+  loss.figures = encoded.figures;
+  return loss;
 }
 
 training::NamedTensors SupervisedModel::parameter_tensors() const {
-  training::NamedTensors head;
-  for (const auto& item : head_->named_parameters()) head.emplace_back(item.key(), item.value());
-  return of_both(network_->parameter_tensors(), head);
+  return joined(network_->parameter_tensors(), head_->named_parameters());
 }
 
 training::NamedTensors SupervisedModel::other_tensors() const {
-  training::NamedTensors head;
-  for (const auto& item : head_->named_buffers()) head.emplace_back(item.key(), item.value());
-  return of_both(network_->other_tensors(), head);
+  return joined(network_->other_tensors(), head_->named_buffers());
 }
 
 }  // namespace sentencode::models

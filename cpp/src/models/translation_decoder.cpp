@@ -18,50 +18,48 @@
 namespace sentencode::models {
 
 using at::Tensor;
-using Given = Anatomy::Given;
-using Sentence = Anatomy::Sentence;
 
-Anatomy anatomy_of(Architecture architecture) {
+ArchitectureParts parts_of(Architecture architecture) {
   switch (architecture) {
     case Architecture::attn:
-      return {false, Sentence::none, Given::attention};
+      return {false, Embedding::none, Conditioning::attention};
     case Architecture::final:
-      return {false, Sentence::last, Given::begin};
+      return {false, Embedding::last, Conditioning::initial};
     case Architecture::final_ctx:
-      return {false, Sentence::last, Given::constant};
+      return {false, Embedding::last, Conditioning::constant};
     case Architecture::avgpool:
-      return {false, Sentence::mean, Given::begin};
+      return {false, Embedding::mean, Conditioning::initial};
     case Architecture::avgpool_ctx:
-      return {false, Sentence::mean, Given::constant};
+      return {false, Embedding::mean, Conditioning::constant};
     case Architecture::maxpool:
-      return {false, Sentence::max, Given::begin};
+      return {false, Embedding::max, Conditioning::initial};
     case Architecture::maxpool_ctx:
-      return {false, Sentence::max, Given::constant};
+      return {false, Embedding::max, Conditioning::constant};
     case Architecture::attn_ctx:
-      return {false, Sentence::heads, Given::constant};
+      return {false, Embedding::heads, Conditioning::constant};
     case Architecture::attn_attn:
-      return {false, Sentence::heads, Given::attention};
+      return {false, Embedding::heads, Conditioning::attention};
     case Architecture::trf:
-      return {true, Sentence::none, Given::attention};
+      return {true, Embedding::none, Conditioning::attention};
     case Architecture::trf_attn_attn:
-      return {true, Sentence::heads, Given::attention};
+      return {true, Embedding::heads, Conditioning::attention};
   }
   throw InternalError("no such architecture");
 }
 
-std::int64_t vector_size(const TranslationOptions& o) { return o.size == 0 ? 2 * o.hidden : o.size; }
+std::int64_t embedding_size(const TranslationOptions& o) { return o.size == 0 ? 2 * o.hidden : o.size; }
 
 namespace {
 
-/// What words are told from: tanh(W [s; y; c] + b), as wide as their vectors.
+/// The inputs of the softmax: tanh(W [s; y; c] + b), as wide as word vectors.
 class DeepOutput : public torch::nn::Module {
  public:
   DeepOutput(std::int64_t features, std::int64_t inputs, double dropout)
       : torch::nn::Module("DeepOutput"), dropout_(dropout) {
     linear_ = register_module("linear", nn::xavier_linear(inputs, features));
   }
-  Tensor forward(const std::vector<Tensor>& seen) const {
-    return at::dropout(at::tanh(linear_->forward(at::cat(seen, -1))), dropout_, nn::trains(*this));
+  Tensor forward(const std::vector<Tensor>& inputs) const {
+    return at::dropout(at::tanh(linear_->forward(at::cat(inputs, -1))), dropout_, nn::trains(*this));
   }
 
  private:
@@ -86,34 +84,34 @@ class FirstState : public torch::nn::Module {
   Tensor bias_;
 };
 
-/// FINAL and *POOL: a GRU that begins with the sentence. Given {z}.
-class BeginDecoder : public TranslationDecoder {
+/// FINAL and *POOL: a GRU that is initialised with the sentence embedding. Memory {z}.
+class InitialisedDecoder : public TranslationDecoder {
  public:
-  explicit BeginDecoder(const TranslationOptions& o) : TranslationDecoder("BeginDecoder") {
+  explicit InitialisedDecoder(const TranslationOptions& o) : TranslationDecoder("BeginDecoder") {
     const std::int64_t features = o.words.features, hidden = o.decoder_hidden;
-    begin_ = register_module("begin", std::make_shared<FirstState>(vector_size(o), hidden));
+    begin_ = register_module("begin", std::make_shared<FirstState>(embedding_size(o), hidden));
     gru_ = register_module("gru", std::make_shared<nn::RecurrentStack>(
                                       nn::RecurrentOptions{.features = features, .hidden = hidden}));
     output_ = register_module("output", std::make_shared<DeepOutput>(features, hidden + features, o.dropout));
   }
 
-  Tensor forward(const nn::DecoderMemory& given, const Sequences& y) const override {
+  Tensor forward(const nn::DecoderMemory& memory, const Sequences& y) const override {
     const Tensor s =
-        gru_->forward(y.x, y.host_lengths_or_all(), {begin_->forward(given.at(0)).unsqueeze(1)}).output;
+        gru_->forward(y.x, y.host_lengths_or_all(), {begin_->forward(memory.at(0)).unsqueeze(1)}).output;
     return output_->forward({s, y.x});  // [B, T, E]
   }
 
-  Tensor weights(const nn::DecoderMemory& /*given*/, const Sequences& /*y*/,
+  Tensor weights(const nn::DecoderMemory& /*memory*/, const Sequences& /*y*/,
                  std::int64_t /*layer*/) const override {
     throw InternalError("this decoder has no attention");
   }
 
-  nn::DecoderStart start(const nn::DecoderMemory& given) const override {
-    return {{}, {begin_->forward(given.at(0)).unsqueeze(1)}};  // [B, 1, H]
+  nn::DecoderStart start(const nn::DecoderMemory& memory) const override {
+    return {{}, {begin_->forward(memory.at(0)).unsqueeze(1)}};  // [B, 1, H]
   }
 
-  Written step(const Tensor& y, const nn::DecoderMemory& /*memory*/,
-               const nn::DecoderCache& cache) const override {
+  Step step(const Tensor& y, const nn::DecoderMemory& /*memory*/,
+            const nn::DecoderCache& cache) const override {
     auto [s, state] = gru_->step(y, cache);  // [N, H]
     return {output_->forward({s, y}), std::move(state), {}};
   }
@@ -124,106 +122,106 @@ class BeginDecoder : public TranslationDecoder {
   std::shared_ptr<DeepOutput> output_;
 };
 
-/// *-CTX, ATTN and ATTN-ATTN: a conditional GRU that sees the sentence at each word, or attends to its heads,
-/// or to all states of the encoder.
+/// *-CTX, ATTN and ATTN-ATTN: a conditional GRU, whose input at each word is the sentence embedding, or an
+/// attention over its heads or over all encoder states.
 class ConditionalDecoder : public TranslationDecoder {
  public:
   explicit ConditionalDecoder(const TranslationOptions& o)
       : TranslationDecoder("ConditionalDecoder"),
-        anatomy_(anatomy_of(o.architecture)),
+        parts_(parts_of(o.architecture)),
         heads_(o.heads),
-        begins_(o.begins_with_sentence || anatomy_.given == Given::constant) {
-    const std::int64_t features = o.words.features, hidden = o.decoder_hidden, code = vector_size(o);
-    const bool constant = anatomy_.given == Given::constant;
-    const std::int64_t seen = attends_to_words() ? 2 * o.hidden : constant ? code : code / o.heads;
-    const std::int64_t first = attends_to_words() ? 2 * o.hidden : begins_ ? code : 0;
+        initialised_(o.begins_with_sentence || parts_.conditioning == Conditioning::constant) {
+    const std::int64_t features = o.words.features, hidden = o.decoder_hidden, size = embedding_size(o);
+    const bool constant = parts_.conditioning == Conditioning::constant;
+    const std::int64_t context = attends_to_words() ? 2 * o.hidden : constant ? size : size / o.heads;
+    const std::int64_t first = attends_to_words() ? 2 * o.hidden : initialised_ ? size : 0;
     begin_ = register_module("begin", std::make_shared<FirstState>(first, hidden));
     gru_ = register_module("gru", std::make_shared<nn::ConditionalGRU>(nn::ConditionalGRUOptions{
-                                      features, hidden, seen, constant ? 0 : o.attention}));
+                                      features, hidden, context, constant ? 0 : o.attention}));
     output_ = register_module("output",
-                              std::make_shared<DeepOutput>(features, hidden + features + seen, o.dropout));
+                              std::make_shared<DeepOutput>(features, hidden + features + context, o.dropout));
   }
 
-  Tensor forward(const nn::DecoderMemory& given, const Sequences& y) const override {
-    const nn::ConditionalStates s = run(given, y);
+  Tensor forward(const nn::DecoderMemory& memory, const Sequences& y) const override {
+    const nn::ConditionalStates s = run(memory, y);
     return output_->forward({s.states, y.x, s.contexts});  // [B, T, E]
   }
 
-  Tensor weights(const nn::DecoderMemory& given, const Sequences& y, std::int64_t /*layer*/) const override {
-    return run(given, y).weights;  // [B, T, S]
+  Tensor weights(const nn::DecoderMemory& memory, const Sequences& y, std::int64_t /*layer*/) const override {
+    return run(memory, y).weights;  // [B, T, S]
   }
 
-  nn::DecoderStart start(const nn::DecoderMemory& given) const override {
-    const nn::KeysValues seen = gru_->project(memory(given), mask(given));
-    nn::DecoderMemory kept{seen.keys, seen.values};
-    if (attends_to_words()) kept.push_back(given.at(1));
-    return {kept, {first(given)}};
+  nn::DecoderStart start(const nn::DecoderMemory& memory) const override {
+    const nn::KeysValues projected = gru_->project(attended(memory), mask(memory));
+    nn::DecoderMemory steps{projected.keys, projected.values};
+    if (attends_to_words()) steps.push_back(memory.at(1));
+    return {steps, {first(memory)}};
   }
 
-  Written step(const Tensor& y, const nn::DecoderMemory& memory,
-               const nn::DecoderCache& cache) const override {
+  Step step(const Tensor& y, const nn::DecoderMemory& memory, const nn::DecoderCache& cache) const override {
     const nn::ConditionalStates s = gru_->step(y, cache.at(0), {memory.at(0), memory.at(1)},
                                                attends_to_words() ? memory.at(2) : Tensor());
-    const bool attends = anatomy_.given == Given::attention;
+    const bool attends = parts_.conditioning == Conditioning::attention;
     return {output_->forward({s.states, y, s.contexts}), {s.states}, attends ? s.weights : Tensor()};
   }
 
  private:
-  bool attends_to_words() const { return anatomy_.sentence == Sentence::none; }
-  Tensor memory(const nn::DecoderMemory& given) const {
-    if (attends_to_words()) return given.at(0);  // H [B, S, 2 hidden]
-    return given.at(0).unflatten(1, {anatomy_.given == Given::constant ? 1 : heads_, -1});  // M [B, r, D]
+  bool attends_to_words() const { return parts_.embedding == Embedding::none; }
+  Tensor attended(const nn::DecoderMemory& memory) const {
+    if (attends_to_words()) return memory.at(0);  // H [B, S, 2 hidden]
+    const bool constant = parts_.conditioning == Conditioning::constant;
+    return memory.at(0).unflatten(1, {constant ? 1 : heads_, -1});  // M [B, r, D]
   }
-  Tensor mask(const nn::DecoderMemory& given) const { return attends_to_words() ? given.at(1) : Tensor(); }
-  Tensor first(const nn::DecoderMemory& given) const {
-    return begin_->forward(attends_to_words() ? given.at(2) : given.at(0));  // [B, H]
+  Tensor mask(const nn::DecoderMemory& memory) const { return attends_to_words() ? memory.at(1) : Tensor(); }
+  Tensor first(const nn::DecoderMemory& memory) const {
+    return begin_->forward(attends_to_words() ? memory.at(2) : memory.at(0));  // [B, H]
   }
-  nn::ConditionalStates run(const nn::DecoderMemory& given, const Sequences& y) const {
-    return gru_->forward(y.x, first(given), memory(given), mask(given), y.lengths_or_all());
+  nn::ConditionalStates run(const nn::DecoderMemory& memory, const Sequences& y) const {
+    return gru_->forward(y.x, first(memory), attended(memory), mask(memory), y.lengths_or_all());
   }
 
-  Anatomy anatomy_;
+  ArchitectureParts parts_;
   std::int64_t heads_;
-  bool begins_;
+  bool initialised_;
   std::shared_ptr<FirstState> begin_;
   std::shared_ptr<nn::ConditionalGRU> gru_;
   std::shared_ptr<DeepOutput> output_;
 };
 
-/// TRF and TRF-ATTN-ATTN. Given {H, mask}, or {z}.
-class TransformerWriter : public TranslationDecoder {
+/// TRF and TRF-ATTN-ATTN. Memory {H, mask}, or {z}.
+class TransformerDecoder : public TranslationDecoder {
  public:
-  explicit TransformerWriter(const TranslationOptions& o)
+  explicit TransformerDecoder(const TranslationOptions& o)
       : TranslationDecoder("TransformerWriter"),
-        heads_(anatomy_of(o.architecture).sentence == Sentence::heads ? o.heads : 0),
+        heads_(parts_of(o.architecture).embedding == Embedding::heads ? o.heads : 0),
         dropout_(o.dropout),
         scale_(std::sqrt(static_cast<double>(o.words.features))) {
     positions_ = register_module("positions", std::make_shared<nn::Positions>(o.words.features));
-    layers_ = register_module("layers", std::make_shared<nn::TransformerDecoder>(nn::TransformerOptions{
-                                            .features = o.words.features,
-                                            .layers = o.layers,
-                                            .heads = o.attention_heads,
-                                            .inner = o.inner,
-                                            .dropout = o.dropout,
-                                            .memory_features = heads_ > 0 ? vector_size(o) / o.heads : 0}));
+    layers_ =
+        register_module("layers", std::make_shared<nn::TransformerDecoder>(nn::TransformerOptions{
+                                      .features = o.words.features,
+                                      .layers = o.layers,
+                                      .heads = o.attention_heads,
+                                      .inner = o.inner,
+                                      .dropout = o.dropout,
+                                      .memory_features = heads_ > 0 ? embedding_size(o) / o.heads : 0}));
   }
 
-  Tensor forward(const nn::DecoderMemory& given, const Sequences& y) const override {
-    return layers_->forward(input(y.x, 0), memory(given), mask(given));  // [B, T, E]
+  Tensor forward(const nn::DecoderMemory& memory, const Sequences& y) const override {
+    return layers_->forward(input(y.x, 0), attended(memory), mask(memory));  // [B, T, E]
   }
 
-  Tensor weights(const nn::DecoderMemory& given, const Sequences& y, std::int64_t layer) const override {
-    return layers_->weights(input(y.x, 0), memory(given), mask(given), layer);  // [B, T, S]
+  Tensor weights(const nn::DecoderMemory& memory, const Sequences& y, std::int64_t layer) const override {
+    return layers_->weights(input(y.x, 0), attended(memory), mask(memory), layer);  // [B, T, S]
   }
 
-  nn::DecoderStart start(const nn::DecoderMemory& given) const override {
-    nn::DecoderStart found = layers_->start(memory(given), mask(given));
-    if (heads_ == 0) found.memory.push_back(given.at(1));
-    return found;
+  nn::DecoderStart start(const nn::DecoderMemory& memory) const override {
+    nn::DecoderStart start = layers_->start(attended(memory), mask(memory));
+    if (heads_ == 0) start.memory.push_back(memory.at(1));
+    return start;
   }
 
-  Written step(const Tensor& y, const nn::DecoderMemory& memory,
-               const nn::DecoderCache& cache) const override {
+  Step step(const Tensor& y, const nn::DecoderMemory& memory, const nn::DecoderCache& cache) const override {
     const Tensor x = input(y.unsqueeze(1), nn::TransformerDecoder::length(cache)).squeeze(1);  // [N, E]
     auto [states, after] = layers_->step(x, memory, cache, heads_ == 0 ? memory.back() : Tensor());
     return {states, std::move(after), {}};
@@ -234,10 +232,10 @@ class TransformerWriter : public TranslationDecoder {
     const Tensor x = scale_ * y;
     return at::dropout(x + positions_->forward(x, begin), dropout_, nn::trains(*this));
   }
-  Tensor memory(const nn::DecoderMemory& given) const {
-    return heads_ == 0 ? given.at(0) : given.at(0).unflatten(1, {heads_, -1});  // H [B, S, E], M [B, r, D]
+  Tensor attended(const nn::DecoderMemory& memory) const {
+    return heads_ == 0 ? memory.at(0) : memory.at(0).unflatten(1, {heads_, -1});  // H [B, S, E], M [B, r, D]
   }
-  Tensor mask(const nn::DecoderMemory& given) const { return heads_ == 0 ? given.at(1) : Tensor(); }
+  Tensor mask(const nn::DecoderMemory& memory) const { return heads_ == 0 ? memory.at(1) : Tensor(); }
 
   std::int64_t heads_;
   double dropout_, scale_;
@@ -248,9 +246,9 @@ class TransformerWriter : public TranslationDecoder {
 }  // namespace
 
 std::shared_ptr<TranslationDecoder> make_translation_decoder(const TranslationOptions& options) {
-  const Anatomy anatomy = anatomy_of(options.architecture);
-  if (anatomy.transformer) return std::make_shared<TransformerWriter>(options);
-  if (anatomy.given == Given::begin) return std::make_shared<BeginDecoder>(options);
+  const ArchitectureParts parts = parts_of(options.architecture);
+  if (parts.transformer) return std::make_shared<TransformerDecoder>(options);
+  if (parts.conditioning == Conditioning::initial) return std::make_shared<InitialisedDecoder>(options);
   return std::make_shared<ConditionalDecoder>(options);
 }
 

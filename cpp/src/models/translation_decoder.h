@@ -10,38 +10,38 @@
 
 namespace sentencode::models {
 
-/// What an architecture is: of what the decoder is given, and how.
-struct Anatomy {
-  enum class Sentence { none, last, mean, max, heads };
-  enum class Given { begin, constant, attention };
+enum class Embedding { none, last, mean, max, heads };     // how states become a sentence embedding
+enum class Conditioning { initial, constant, attention };  // how the decoder reads it: see Architecture
 
+struct ArchitectureParts {
   bool transformer;
-  Sentence sentence;
-  Given given;
+  Embedding embedding;
+  Conditioning conditioning;
 };
 
-Anatomy anatomy_of(Architecture architecture);
-std::int64_t vector_size(const TranslationOptions& options);  // of a sentence
+ArchitectureParts parts_of(Architecture architecture);
+std::int64_t embedding_size(const TranslationOptions& options);
 
-struct Written {
-  at::Tensor states;  // [N, E]: what words are told from
-  nn::DecoderCache cache;
-  at::Tensor weights;  // [N, S]: what was looked at; undefined where there is no attention, or none is kept
-};
-
-/// Writes the target, of what `TranslationNetwork::read` gives and of nothing else.
+/// The decoder of a `TranslationNetwork`; memory is that of `TranslationNetwork::read`.
 class TranslationDecoder : public torch::nn::Module {
  public:
   using Module::Module;
 
-  /// y: vectors of the words before, begin first -> [B, T, E]
-  virtual at::Tensor forward(const nn::DecoderMemory& given, const Sequences& y) const = 0;
-  virtual at::Tensor weights(const nn::DecoderMemory& given, const Sequences& y,
+  struct Step {
+    at::Tensor states;  // [N, E], the inputs of the softmax
+    nn::DecoderCache cache;
+    at::Tensor weights;  // [N, S] of the attention; undefined if there is none
+  };
+
+  /// y: vectors of the previous words [B, T, E] -> inputs of the softmax [B, T, E]
+  virtual at::Tensor forward(const nn::DecoderMemory& memory, const Sequences& y) const = 0;
+  /// Attention weights [B, T, S].
+  virtual at::Tensor weights(const nn::DecoderMemory& memory, const Sequences& y,
                              std::int64_t layer) const = 0;
-  virtual nn::DecoderStart start(const nn::DecoderMemory& given) const = 0;
-  /// y [N, E]
-  virtual Written step(const at::Tensor& y, const nn::DecoderMemory& memory,
-                       const nn::DecoderCache& cache) const = 0;
+  virtual nn::DecoderStart start(const nn::DecoderMemory& memory) const = 0;
+  /// y [N, E]; memory and cache are those of `start`.
+  virtual Step step(const at::Tensor& y, const nn::DecoderMemory& memory,
+                    const nn::DecoderCache& cache) const = 0;
 };
 
 std::shared_ptr<TranslationDecoder> make_translation_decoder(const TranslationOptions& options);

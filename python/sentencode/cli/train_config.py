@@ -261,9 +261,10 @@ def _may_be_none(kind: type[NeuralEncoder], name: str) -> bool:
     """Whether False stands for a parameter's None, which TOML lacks: its type has None, and no bool."""
     from ..training import TrainingOptions
 
-    for one in (*(vars(base).get("__init__") for base in kind.__mro__), TrainingOptions):
+    annotated = (part for base in kind.__mro__ for part in (vars(base).get("__init__"), base))
+    for one in (*annotated, TrainingOptions):
         annotation = getattr(one, "__annotations__", {}).get(name)
-        if annotation is not None:
+        if annotation not in (None, "Any"):
             return "None" in str(annotation) and "bool" not in str(annotation)
     return not isinstance(kind.task_class.parameters.get(name, True), bool)
 

@@ -1,4 +1,4 @@
-"""What all autoencoders share."""
+"""The base class of all autoencoders."""
 
 from __future__ import annotations
 
@@ -8,28 +8,21 @@ from ..nn.decoding import Decoded
 from ..nn.module import in_core
 from .writing_network import Loss, WritingNetwork
 
-__all__ = ["Autoencoder"]
+__all__ = ["Autoencoder", "LatentAutoencoder"]
 
 
 class Autoencoder(WritingNetwork):
-    """A network whose vector of a sentence is what its decoder needs to write the sentence again.
+    """A network whose sentence embeddings are trained to reconstruct the sentences.
 
     Use one of its subclasses. The last word of each sentence is `end`.
-
-    Args:
-        cpp_class: The bound C++ class.
-        **config: The keyword arguments of `WritingNetwork`, and the network's own.
-
-    Raises:
-        ValueError: If an argument is out of range.
     """
 
     def decode(self, z: Tensor, y: Tensor, lengths: Tensor) -> Tensor:
-        """States that tell the next words, where those before them are known: teacher forcing.
+        """Return the decoder states of teacher forcing.
 
         Args:
             z: [batch, dim], of `encode`.
-            y: [batch, time, features]: vectors of the words before, beginning with that of `begin`.
+            y: [batch, time, features], the vectors of the previous words, beginning with that of `begin`.
             lengths: [batch], int64.
 
         Returns:
@@ -43,13 +36,13 @@ class Autoencoder(WritingNetwork):
 
     @in_core
     def loss(self, ids: Tensor, lengths: Tensor) -> Loss:
-        """How badly the network writes sentences again. All of it is computed in C++: no hooks fire.
+        """Return the loss of reconstructing sentences, computed in C++: no hooks run.
 
-        Nor does it ask what a subclass makes of `encode` or `decode`. A subclass may have another loss:
-        `sentencode.training.Trainer` calls it as that of any module, with a `TensorBatch`.
+        It does not call the `encode` or `decode` of a subclass. A subclass may define another loss, which
+        `sentencode.training.Trainer` calls with a `TensorBatch` as that of any module.
 
         Args:
-            ids: [batch, time], int64; each sentence's last word is `end`. Ids behind it must be words, too.
+            ids: [batch, time], int64; each sentence's last word is `end`. Padding must be valid ids.
             lengths: [batch], int64, of sentences with their ends.
 
         Returns:
@@ -68,13 +61,13 @@ class Autoencoder(WritingNetwork):
         best: int = 1,
         length_penalty: float = 0.0,
     ) -> Decoded:
-        """Writes sentences. As of any module, `eval()` is what turns dropout off.
+        """Decode sentences. As in any module, `eval()` turns dropout off.
 
         Args:
             z: [batch, dim], of `encode`.
-            max_length: Words at most.
-            beam: Hypotheses that are kept; 1 takes the most likely word each time.
-            best: Hypotheses that are returned.
+            max_length: Maximal number of words.
+            beam: Number of hypotheses; 1 is greedy search.
+            best: Number of hypotheses that are returned.
             length_penalty: As in `sentencode.nn.beam_search`.
 
         Returns:
@@ -84,3 +77,23 @@ class Autoencoder(WritingNetwork):
             ValueError: If an argument is out of range.
         """
         return Decoded(*self._cpp.reconstruct(z, max_length, beam, best, length_penalty))
+
+
+class LatentAutoencoder(Autoencoder):
+    """An autoencoder whose decoder attends to the pooled vectors of the sentence embedding."""
+
+    def attention(self, x: Tensor, lengths: Tensor) -> Tensor:
+        """Return the attention weights of each generated word over the pooled vectors (the paper's Figure 2).
+
+        Args:
+            x: As in `encode`.
+            lengths: As in `encode`.
+
+        Returns:
+            [batch, heads, time, rows]; rows are the mean, then the maximum.
+
+        Raises:
+            ValueError: If shapes or types do not fit.
+        """
+        weights: Tensor = self._cpp.attention(x, lengths)
+        return weights

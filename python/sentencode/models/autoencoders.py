@@ -1,20 +1,17 @@
-"""Paper 000's autoencoders as encoders: the mean-max attention autoencoder, its twin, its baselines."""
+"""Paper 000's autoencoders as encoders: the mean-max attention autoencoder, its variant, its baselines."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
 from ..checks import checked_float, checked_int
-from ..nn.attention import Activation
-from ..nn.pooling import Pooling
 from ..text.inputs import is_single
-from ..vectors import WordVectors
 from .cnn_lstm_autoencoder import CNNLSTMAutoencoderNetwork
 from .denoising import DenoisingNetwork
 from .lstm_autoencoder import LSTMAutoencoderNetwork
@@ -24,7 +21,7 @@ from .task import Autoencoding
 
 __all__ = ["CNNLSTMAE", "LSTMSDAE", "RAE", "MeanMaxAAE"]
 
-# What the paper says, and what its public code does.
+# The training of the paper, and that of its public code.
 _PAPER: dict[str, Any] = {"betas": (0.9, 0.999), "label_smoothing": 0.0}
 _REFERENCE: dict[str, Any] = {"betas": (0.9, 0.98), "label_smoothing": 0.1}
 _PAPER_LAYERS: dict[str, Any] = {
@@ -46,7 +43,7 @@ _REFERENCE_LAYERS: dict[str, Any] = {
 
 
 class _Autoencoder(NeuralEncoder):
-    """What can be asked of an encoder whose network writes sentences again."""
+    """An encoder whose network reconstructs sentences."""
 
     task_class = Autoencoding
 
@@ -59,21 +56,21 @@ class _Autoencoder(NeuralEncoder):
         max_length: int = 100,
         length_penalty: float = 0.0,
     ) -> Any:
-        """What the decoder makes of sentences' vectors.
+        """Decode the embeddings of sentences.
 
         Args:
             sentences: One sentence, or many.
-            beam: Hypotheses that are kept; 1 takes the most likely word each time.
-            best: Hypotheses that are returned.
-            max_length: Words at most.
+            beam: Number of hypotheses; 1 is greedy search.
+            best: Number of hypotheses that are returned.
+            max_length: Maximal number of words.
             length_penalty: As in `sentencode.nn.beam_search`.
 
         Returns:
-            For each sentence the text, or the list of its `best` texts if there are more than one. A sentence
-            of which no word is known has none: the text is empty.
+            For each sentence the text, or the list of its `best` texts if that is more than one. A sentence
+            of which no word is read has the empty text.
 
         Raises:
-            NotFittedError: If the encoder has to be fitted first.
+            NotFittedError: If the encoder is not fitted.
             ValueError: If an argument is out of range.
         """
         single = is_single(sentences)
@@ -81,31 +78,33 @@ class _Autoencoder(NeuralEncoder):
         beam = checked_int("beam", beam, 1)
         best = checked_int("best", best, 1, beam)
         length_penalty = checked_float("length_penalty", length_penalty, -math.inf)
-        rows = self.encode([sentences] if single else sentences)
+        embeddings = self.encode([sentences] if single else sentences)
         words = self.vocabulary_.words
-        found = []
+        reconstructions: list[Any] = []
         with self._evaluating() as network:
             like = next(network.parameters())
-            for begin in range(0, len(rows), 256):
-                part = rows[begin : begin + 256]
+            for begin in range(0, len(embeddings), 256):
+                part = embeddings[begin : begin + 256]
                 z = torch.from_numpy(part).to(like)
                 ids, lengths, _ = self.network.reconstruct(z, max_length, beam, best, length_penalty)
-                for row, given, counts in zip(part, ids.tolist(), lengths.tolist(), strict=True):
+                for embedding, hypotheses, counts in zip(part, ids.tolist(), lengths.tolist(), strict=True):
                     texts = [
                         " ".join(words[i] for i in hypothesis[: max(0, count)] if i < len(words))
-                        for hypothesis, count in zip(given, counts, strict=True)
+                        for hypothesis, count in zip(hypotheses, counts, strict=True)
                     ]
-                    texts = texts if row.any() else [""] * len(texts)
-                    found.append(texts[0] if best == 1 else texts)
-        return found[0] if single else found
+                    texts = texts if embedding.any() else [""] * len(texts)
+                    reconstructions.append(texts[0] if best == 1 else texts)
+        return reconstructions[0] if single else reconstructions
 
 
 class _LatentAttention(_Autoencoder):
-    """What can be asked where the decoder attends to the poolings."""
+    """An autoencoder whose decoder attends to the pooled vectors."""
 
+    _computed: ClassVar[tuple[str, ...]] = ("inner",)
     hidden: Any
     inner: Any
     pooling: Any
+    places: Any
     max_length: Any
 
     def settings(self) -> dict[str, Any]:
@@ -114,25 +113,25 @@ class _LatentAttention(_Autoencoder):
         Raises:
             ValueError: If there is no such preset.
         """
-        found = super().settings()
-        return {**found, "inner": 2 * self.hidden if self.inner is None else self.inner}
+        settings = super().settings()
+        return {**settings, "inner": 2 * self.hidden if self.inner is None else self.inner}
 
     def _part(self) -> int:
         return int(self.hidden)
 
     def attention(self, sentence: str | Sequence[str]) -> tuple[list[str], npt.NDArray[np.float32]]:
-        """What each word attends to in the sentence's own vector when it is written.
+        """Return the attention weights of each reconstructed word over the pooled vectors.
 
         Args:
-            sentence: A text, or its tokens. Words that have no vector are left out.
+            sentence: A text, or its tokens. Words without a vector are left out.
 
         Returns:
-            The words, the end of the sentence among them, and weights [heads, words, poolings]; the mean
-            comes before the maximum.
+            The words and the end of the sentence, and weights [heads, words, poolings]; the mean comes before
+            the maximum.
 
         Raises:
-            NotFittedError: If the encoder has to be fitted first.
-            ValueError: If no word of the sentence is known.
+            NotFittedError: If the encoder is not fitted.
+            ValueError: If no word of the sentence is read.
         """
         words, x, lengths = self._read_sentence(sentence)
         with self._evaluating():
@@ -147,19 +146,19 @@ class _LatentAttention(_Autoencoder):
         heads: Literal["mean", "max"] | int = "mean",
         ax: Any = None,
     ) -> Any:
-        """Draws the paper's Figure 2: how much of the mean and of the maximum each word is written from.
+        """Draw the paper's Figure 2: the attention of each reconstructed word to the mean and the maximum.
 
         Args:
             sentence: As in `attention`.
-            heads: How the heads become one picture: their "mean", their "max", or one of them by its number.
-                The paper does not say which it shows.
+            heads: The "mean" or "max" over the heads, or the number of one. The paper does not say which it
+                shows.
             ax: Axes to draw on; new ones by default.
 
         Returns:
             The axes.
 
         Raises:
-            ImportError: If matplotlib is not there.
+            ImportError: If matplotlib is not installed.
         """
         from .._extras import require
 
@@ -186,24 +185,15 @@ class _LatentAttention(_Autoencoder):
 class MeanMaxAAE(_LatentAttention):
     """The mean-max attention autoencoder (Zhang et al. 2018).
 
-    Self-attention encodes words; their mean and their maximum are the sentence's vector; a decoder that
-    attends to these two writes the sentence again. Defaults are the paper's.
+    Self-attention encodes the words; the mean and the maximum of its outputs are the sentence embedding; a
+    decoder that attends to these two reconstructs the sentence. Defaults are the paper's.
 
     Args:
-        vectors: Of words.
-        hidden: Width of what one pooling gives, a multiple of `heads`.
-        inner: Width inside the feed-forward layers; twice `hidden` by default.
-        heads: Of every attention.
-        pooling: "mean_max", or "mean" or "max" alone.
-        dropout: Its rate.
-        dropout_place: See `sentencode.models.MeanMaxNetwork`, as for the next ones.
-        positions: "sinusoidal", or "learnt".
-        places: How many of the learnt ones; words beyond have the last one's. By default those of the longest
-            sentences that are trained on: `max_length` and 2.
-        projection: Of queries, keys and values.
-        projection_bias: Whether their products have one added.
-        output_projection: Whether there is one after the heads.
-        epsilon: Of layer norms.
+        vectors: Word vectors.
+        {options}
+        inner: Units of the feed-forward layers; 2 `hidden` by default.
+        places: Number of learnt position encodings; later positions have the last one's. By default
+            `max_length` + 2, enough for the longest training sentences.
         **shared: See `sentencode.models.NeuralEncoder`.
 
     Example:
@@ -220,38 +210,7 @@ class MeanMaxAAE(_LatentAttention):
         "paper": {**_PAPER_LAYERS, "positions": "sinusoidal"},
         "reference": {**_REFERENCE_LAYERS, "positions": "learnt"},
     }
-
-    def __init__(
-        self,
-        vectors: WordVectors,
-        *,
-        hidden: int = 2048,
-        inner: int | None = None,
-        heads: int = 8,
-        pooling: Pooling = "mean_max",
-        dropout: float = 0.5,
-        dropout_place: Literal["weights", "sublayers"] | None = None,
-        positions: Literal["sinusoidal", "learnt"] | None = None,
-        places: int | None = None,
-        projection: Activation | None = None,
-        projection_bias: bool | None = None,
-        output_projection: bool | None = None,
-        epsilon: float | None = None,
-        **shared: Any,
-    ) -> None:
-        super().__init__(vectors, **shared)
-        self.hidden = hidden
-        self.inner = inner
-        self.heads = heads
-        self.pooling = pooling
-        self.dropout = dropout
-        self.dropout_place = dropout_place
-        self.positions = positions
-        self.places = places
-        self.projection = projection
-        self.projection_bias = projection_bias
-        self.output_projection = output_projection
-        self.epsilon = epsilon
+    _computed = ("inner", "places")
 
     def settings(self) -> dict[str, Any]:
         """All parameters as they are used.
@@ -259,29 +218,20 @@ class MeanMaxAAE(_LatentAttention):
         Raises:
             ValueError: If there is no such preset.
         """
-        found = super().settings()
+        settings = super().settings()
         longest = 32 if self.max_length is None else self.max_length
-        return {**found, "places": longest + 2 if self.places is None else self.places}
+        return {**settings, "places": longest + 2 if self.places is None else self.places}
 
 
 class RAE(_LatentAttention):
-    """The recurrent twin of `MeanMaxAAE` (RAE in section 4.4 of its paper).
+    """The recurrent variant of `MeanMaxAAE` (RAE in section 4.4 of its paper).
 
-    A bidirectional LSTM in the place of the encoder's attention, an LSTM in that of the decoder's
-    self-attention; vectors are as wide.
+    LSTMs replace self-attention: a bidirectional one in the encoder, one in the decoder.
 
     Args:
-        vectors: Of words.
-        hidden: Width of what one pooling gives: a half for each direction; a multiple of `heads`.
-        inner: Width inside the feed-forward layer; twice `hidden` by default.
-        heads: Of the attention to the poolings.
-        pooling: "mean_max", or "mean" or "max" alone.
-        dropout: Its rate.
-        dropout_place: See `sentencode.models.LSTMAutoencoderNetwork`, as for the next ones.
-        projection: Of queries, keys and values.
-        projection_bias: Whether their products have one added.
-        output_projection: Whether there is one after the heads.
-        epsilon: Of layer norms.
+        vectors: Word vectors.
+        {options}
+        inner: Units of the feed-forward layers; 2 `hidden` by default.
         **shared: See `sentencode.models.NeuralEncoder`.
 
     Example:
@@ -296,46 +246,15 @@ class RAE(_LatentAttention):
     network_class = LSTMAutoencoderNetwork
     _presets = {"paper": _PAPER_LAYERS, "reference": _REFERENCE_LAYERS}  # noqa: RUF012
 
-    def __init__(
-        self,
-        vectors: WordVectors,
-        *,
-        hidden: int = 2048,
-        inner: int | None = None,
-        heads: int = 8,
-        pooling: Pooling = "mean_max",
-        dropout: float = 0.5,
-        dropout_place: Literal["weights", "sublayers"] | None = None,
-        projection: Activation | None = None,
-        projection_bias: bool | None = None,
-        output_projection: bool | None = None,
-        epsilon: float | None = None,
-        **shared: Any,
-    ) -> None:
-        super().__init__(vectors, **shared)
-        self.hidden = hidden
-        self.inner = inner
-        self.heads = heads
-        self.pooling = pooling
-        self.dropout = dropout
-        self.dropout_place = dropout_place
-        self.projection = projection
-        self.projection_bias = projection_bias
-        self.output_projection = output_projection
-        self.epsilon = epsilon
-
 
 class LSTMSDAE(_Autoencoder):
     """The sequential denoising autoencoder (Hill et al. 2016), a baseline of paper 000.
 
-    An LSTM reads a sentence of which words are lost and swapped, an LSTM writes the whole one.
+    An LSTM reads a sentence with dropped and swapped words, another one reconstructs the original.
 
     Args:
-        vectors: Of words.
-        hidden: Width of sentences' vectors.
-        dropout: On words' vectors.
-        drop_words: How likely a word is lost, in training.
-        swap_words: How likely two neighbours are swapped, in training.
+        vectors: Word vectors.
+        {options}
         **shared: See `sentencode.models.NeuralEncoder`.
 
     Example:
@@ -350,34 +269,16 @@ class LSTMSDAE(_Autoencoder):
     network_class = DenoisingNetwork
     _presets = {"paper": _PAPER, "reference": _REFERENCE}  # noqa: RUF012
 
-    def __init__(
-        self,
-        vectors: WordVectors,
-        *,
-        hidden: int = 2048,
-        dropout: float = 0.5,
-        drop_words: float = 0.1,
-        swap_words: float = 0.1,
-        **shared: Any,
-    ) -> None:
-        super().__init__(vectors, **shared)
-        self.hidden = hidden
-        self.dropout = dropout
-        self.drop_words = drop_words
-        self.swap_words = swap_words
-
 
 class CNNLSTMAE(_Autoencoder):
     """The convolutional autoencoder (Gan et al. 2017), a baseline of paper 000.
 
-    Convolutions of several widths and their maxima over time are the vector, an LSTM writes the sentence.
+    The maxima over time of convolutions are the sentence embedding, from which an LSTM reconstructs the
+    sentence.
 
     Args:
-        vectors: Of words.
-        hidden: Of the decoder.
-        filters: For each window; a vector is as wide as those of all windows.
-        windows: Words that a filter sees at a time.
-        dropout: On words' vectors.
+        vectors: Word vectors.
+        {options}
         **shared: See `sentencode.models.NeuralEncoder`.
 
     Example:
@@ -391,19 +292,3 @@ class CNNLSTMAE(_Autoencoder):
 
     network_class = CNNLSTMAutoencoderNetwork
     _presets = {"paper": _PAPER, "reference": _REFERENCE}  # noqa: RUF012
-
-    def __init__(
-        self,
-        vectors: WordVectors,
-        *,
-        hidden: int = 2048,
-        filters: int = 800,
-        windows: Sequence[int] = (3, 4, 5),
-        dropout: float = 0.5,
-        **shared: Any,
-    ) -> None:
-        super().__init__(vectors, **shared)
-        self.hidden = hidden
-        self.filters = filters
-        self.windows = windows
-        self.dropout = dropout

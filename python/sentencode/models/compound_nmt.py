@@ -21,7 +21,7 @@ from .attention_pictures import draw_alignment, draw_positions, position_shares
 from .ensemble import EnsembleDecoder, check_same_words
 from .neural_encoder import NeuralEncoder
 from .task import END, UNKNOWN, row_words
-from .translation import Architecture, TranslationNetwork
+from .translation import TranslationNetwork
 from .translation_task import Translating, parallel_texts, translation_tokenizer
 
 __all__ = ["CompoundNMT"]
@@ -32,44 +32,35 @@ Floats = npt.NDArray[np.float32]
 
 
 class CompoundNMT(NeuralEncoder):
-    """Compound-attention translation (Cífka and Bojar 2018): it translates, and gives sentences' vectors.
+    """Compound-attention translation (Cífka and Bojar 2018): an encoder that translates.
 
-    `fit(source, target)` learns from sentences and their translations. But for "attn" and "trf", what the
-    decoder gets of a sentence is one vector, which `encode` returns.
+    `fit(source, target)` trains it on sentences and their translations. The decoder reads a sentence only
+    through its embedding, which `encode` returns; with the architectures "attn" and "trf" there is none.
 
     Args:
-        vectors: Where the rows of the source's words begin; None: by chance. They are trained.
-        features: Width of words' vectors in both languages, where `vectors` is None.
-        architecture: See `sentencode.models.TranslationNetwork`, as for the next ones.
+        vectors: Word vectors that initialise the source word table; None: random ones. The table is trained.
+        features: Dimensions of word vectors in both languages, if `vectors` is None.
+        {options}
         hidden: Units of each direction of the encoder. None: 500; of a Transformer half of `features`.
-        decoder_hidden: Units of a recurrent decoder.
-        size: Numbers of a sentence's vector, where there is inner attention. None: 2 `hidden`.
-        heads: Of the inner attention.
-        attention: Hidden units of the attentions of recurrent networks.
-        begins_with_sentence: Whether the decoder of "attn_attn" begins with the vector, too, as it does in
-            the public code (`preset="reference"`); in the paper it attends to it alone.
-        layers: Of the encoder, and of a Transformer's decoder. None: 1, of a Transformer 6.
-        attention_heads: Of a Transformer's attentions.
-        inner: Width inside its feed-forward layers.
-        dropout: On words, states, and what words are told from.
-        tied: Whether target words are told by their own vectors.
-        tokenizer: Cuts sentences of the source; "auto" takes tokens that have spaces between them. One of
-            the package `tokenizers`, such as a BPE, is saved with the encoder.
-        target_tokenizer: The like of the target, whose tokens it puts together again. None: the same.
-        vocabulary: Words of the source that have ids. None: the most frequent ones.
-        target_vocabulary: The like of the target.
-        vocabulary_size: Of both.
-        max_length: Longer pairs are left out.
-        learning_rate: The highest. None: 1e-4; of a Transformer that has its schedule, (`features` x
-            `warmup`)^-0.5.
-        schedule: None: "constant"; of a Transformer "inverse_sqrt", as its paper has it.
-        warmup: None: 4,000 steps of "inverse_sqrt", else 0.
-        clip_norm: None: 5; in `preset="reference"` none, but each tensor's gradient has at most the norm 1
-            (`clip_each`).
+        size: Dimensions of a sentence embedding with inner attention. None: 2 `hidden`.
+        layers: Layers of the encoder, and of a Transformer's decoder. None: 1; of a Transformer 6.
+        tokenizer: Tokenizer of the source language. "auto" splits at white space. A tokenizer of the package
+            `tokenizers`, such as a BPE, is saved with the encoder.
+        target_tokenizer: Tokenizer of the target language, which also detokenizes. None: `tokenizer`.
+        vocabulary: Source words that have ids. None: the most frequent ones.
+        target_vocabulary: Target words that have ids. None: the most frequent ones.
+        vocabulary_size: Maximal size of each vocabulary.
+        max_length: Maximal number of tokens of a sentence; longer pairs are left out.
+        learning_rate: The highest learning rate. None: 1e-4; of a Transformer with its schedule, (`features`
+            x `warmup`)^-0.5.
+        schedule: Learning rate schedule. None: "constant"; of a Transformer "inverse_sqrt", as in its paper.
+        warmup: Warmup steps. None: 4,000 with "inverse_sqrt", else 0.
+        clip_norm: Maximal norm of the gradient. None: 5; in `preset="reference"` each tensor's gradient is
+            clipped to norm 1 instead (`clip_each`).
         **shared: See `sentencode.models.NeuralEncoder`.
 
     Attributes:
-        target_vocabulary_: The words that it can write.
+        target_vocabulary_: The words that it can generate.
 
     Example:
         >>> import sentencode as se
@@ -94,44 +85,17 @@ class CompoundNMT(NeuralEncoder):
         "paper": {"begins_with_sentence": False, "clip_norm": 5.0},
         "reference": {"begins_with_sentence": True, "clip_each": 1.0},
     }
+    _computed = ("hidden", "layers", "size")
     _unsaved = (*NeuralEncoder._unsaved, "target_tokenizer", "target_vocabulary")
 
     target_vocabulary_: Vocabulary
     _target_tokenizer: Tokenizer
-    target_tokenizer: Any
+    architecture: Any
     features: Any
+    target_tokenizer: Any
 
-    def __init__(
-        self,
-        vectors: Vectors | None = None,
-        *,
-        architecture: Architecture = "attn_attn",
-        hidden: int | None = None,
-        decoder_hidden: int = 1000,
-        size: int | None = None,
-        heads: int = 8,
-        attention: int = 500,
-        begins_with_sentence: bool | None = None,
-        layers: int | None = None,
-        attention_heads: int = 8,
-        inner: int = 2048,
-        dropout: float = 0.1,
-        tied: bool = False,
-        **shared: Any,
-    ) -> None:
-        super().__init__(vectors, **shared)  # type: ignore[arg-type]
-        self.architecture = architecture
-        self.hidden = hidden
-        self.decoder_hidden = decoder_hidden
-        self.size = size
-        self.heads = heads
-        self.attention = attention
-        self.begins_with_sentence = begins_with_sentence
-        self.layers = layers
-        self.attention_heads = attention_heads
-        self.inner = inner
-        self.dropout = dropout
-        self.tied = tied
+    def __init__(self, vectors: Vectors | None = None, **options: Any) -> None:
+        super().__init__(vectors, **options)  # type: ignore[arg-type]
 
     def settings(self) -> dict[str, Any]:
         """All parameters as they are used.

@@ -1,19 +1,17 @@
-"""Paper 001's encoders, which learn from ordered text: RNN-CNN, and skip-thoughts, its baseline."""
+"""Paper 001's encoders, trained on ordered text: RNN-CNN, and skip-thoughts, its baseline."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import torch
 
 from ..checks import checked_bool, checked_int, checked_str
-from ..nn.pooling import Pooling
 from ..text.corpus import Corpus
 from ..text.inputs import is_single
 from ..text.vocabulary import Vocabulary
 from ..training import Examples
-from ..vectors import WordVectors
 from .context import ContextNetwork
 from .neural_encoder import NeuralEncoder
 from .prediction import checked_finite
@@ -74,40 +72,42 @@ class _OrderedText(SentenceTask):
 
 
 class FollowingWords(_OrderedText):
-    """Sentences, and of each the words behind it: so many, over the ends of sentences, or the next one's."""
+    """Sentences with the words that follow them: a fixed number, or those of the next sentence."""
 
     parameters: ClassVar[Mapping[str, Any]] = {**_OrderedText.parameters, "targets": "words"}
 
     def examples(self, sentences: Any, y: Any, on_progress: Any) -> Examples:
         """Two fields: "tokens", and "following" or "next"."""
         targets = checked_str("targets", self.chosen["targets"])
-        predict = self.chosen["predict"]
+        count = self.chosen["following_words"]
         shortest, longest = self.chosen["min_length"], self.chosen["max_length"]
         if targets == "words":
             return self._built(
                 sentences,
                 on_progress,
-                following_words=predict,
+                following_words=count,
                 min_length={"tokens": shortest, "following": 1},
                 max_length={"tokens": longest, "following": None},
             )
         if targets != "sentence":
             raise ValueError(f"targets must be 'words' or 'sentence', got {targets!r}")
-        if predict < 2:
-            raise ValueError("following_words must be at least 2 where sentences are told, whose end is one")
+        if count < 2:
+            raise ValueError(
+                "following_words must be at least 2 with targets='sentence', whose end is a word"
+            )
         return self._built(
             sentences,
             on_progress,
             neighbours={"next": 1},
             end={"tokens": None, "next": END},
             min_length={"tokens": shortest, "next": 1},
-            max_length={"tokens": longest, "next": predict - 1},
+            max_length={"tokens": longest, "next": count - 1},
             too_long={"tokens": "drop", "next": "truncate"},
         )
 
 
 class Surroundings(_OrderedText):
-    """Sentences, the one before each and the one behind it, both with their ends."""
+    """Sentences with the previous and the next one, both with their ends."""
 
     parameters: ClassVar[Mapping[str, Any]] = {**_OrderedText.parameters, "max_length": 30}
 
@@ -124,7 +124,7 @@ class Surroundings(_OrderedText):
 
 
 class _OneDocument:
-    """Sentences without what parts documents, as often as is asked."""
+    """Sentences without the ends of documents; can be read again."""
 
     def __init__(self, sentences: Any) -> None:
         self.corpus = sentences if isinstance(sentences, Corpus) else Corpus(sentences)
@@ -135,29 +135,18 @@ class _OneDocument:
 
 
 class RNNCNN(NeuralEncoder):
-    """RNN-CNN (Tang et al. 2018): a recurrent encoder, trained to tell the 30 words that follow a sentence.
+    """RNN-CNN (Tang et al. 2018): a recurrent encoder that is trained to predict the next 30 words.
 
-    It learns from ordered text: one sentence a line, a blank line between documents. Words' vectors are
-    where its own table of words begins. Its paper has three sizes: `hidden` of 300 (vectors of 1,200
-    numbers), 600 (2,400) and 1,200 (4,800); with `pooling="max"` they are half as wide.
+    It is trained on ordered text: one sentence a line, a blank line between documents. Its word table is
+    initialised with the word vectors. Its paper has three sizes: `hidden` of 300 (1,200-dimensional
+    embeddings), 600 (2,400) and 1,200 (4,800); with `pooling="max"` they have half of the dimensions.
 
     Args:
-        vectors: Of words.
-        hidden: Units of each direction of the encoder.
-        cell: See `sentencode.models.ContextNetwork`, as for the next ones.
-        pooling: Of the encoder's states.
-        decoder: What tells the words that follow.
-        feeding: What an autoregressive decoder is told to have written.
-        following_words: Words that are told.
-        channels: Numbers that the decoder's maps give for each word.
-        inner: Numbers that its convolutions give, but for the last one.
-        window: Words that a convolution sees.
-        decoder_layers: The decoder's maps, and convolutions behind them.
-        tied: Whether words are told by their own vectors.
-        word_bias: Whether each word has a bias besides, which the paper's eq. 2 has not.
-        targets: "words", the next `following_words` ones over the ends of sentences (fewer at the end of a
-            document); or "sentence", the next one, cut to so many with its end.
-        documents: Whether a document's end ends what follows. Else all is one document.
+        vectors: Word vectors.
+        {options}
+        targets: "words", the next `following_words` words across sentences, fewer at the end of a document;
+            or "sentence", the next sentence, truncated to as many words with its end.
+        documents: Whether targets end with a document. Else the text is one document.
         **shared: See `sentencode.models.NeuralEncoder`.
 
     Example:
@@ -171,109 +160,72 @@ class RNNCNN(NeuralEncoder):
 
     network_class = ContextNetwork
     task_class = FollowingWords
-    _formerly: ClassVar[dict[str, str]] = {"predict": "following_words"}
+    _renamed: ClassVar[dict[str, str]] = {"predict": "following_words"}
     training_defaults: ClassVar[dict[str, Any]] = {
         **NeuralEncoder.training_defaults,
         "learning_rate": 5e-4,
     }
-
-    def __init__(
-        self,
-        vectors: WordVectors,
-        *,
-        hidden: int = 300,
-        cell: Literal["gru", "lstm"] = "gru",
-        pooling: Pooling = "mean_max",
-        decoder: Literal["cnn", "rnn", "autoregressive_cnn", "autoregressive_rnn"] = "cnn",
-        feeding: Literal["teacher_forcing", "always_sampling", "uniform_sampling"] = "teacher_forcing",
-        following_words: int = 30,
-        channels: int = 600,
-        inner: int = 300,
-        window: int = 3,
-        decoder_layers: int = 3,
-        tied: bool = True,
-        word_bias: bool = True,
-        targets: Literal["words", "sentence"] = "words",
-        documents: bool = True,
-        **shared: Any,
-    ) -> None:
-        super().__init__(vectors, **shared)
-        self.hidden = hidden
-        self.cell = cell
-        self.pooling = pooling
-        self.decoder = decoder
-        self.feeding = feeding
-        self.following_words = following_words
-        self.channels = channels
-        self.inner = inner
-        self.window = window
-        self.decoder_layers = decoder_layers
-        self.tied = tied
-        self.word_bias = word_bias
-        self.targets = targets
-        self.documents = documents
+    hidden: Any
 
     def settings(self) -> dict[str, Any]:
         """All parameters as they are used.
 
         Raises:
-            ValueError: If there is no such preset, or no word follows.
+            ValueError: If there is no such preset, or `following_words` is below 1.
         """
-        found = super().settings()
-        words = checked_int("following_words", found["following_words"], 1)
-        return {**found, "predict": words}  # as the network calls it
+        settings = super().settings()
+        return {**settings, "following_words": checked_int("following_words", settings["following_words"], 1)}
 
     def _part(self) -> int:
         return 2 * int(self.hidden)
 
     def following(self, sentences: Any, *, best: int = 5) -> Any:
-        """The words that the decoder tells to follow sentences.
+        """Predict the words that follow sentences.
 
         Args:
             sentences: One sentence, or many.
-            best: Words of each place.
+            best: Number of words for each position.
 
         Returns:
-            For each sentence a list of its `following_words` places: the likeliest words of a place and their
-            probabilities, [(word, p), ...]. "<unk>" is any word of no id, "</s>" the end where the next
-            sentence is told. A sentence of which no word is known has no places.
+            For each sentence a list of `following_words` positions, each with its most likely words and their
+            probabilities, [(word, p), ...]. "<unk>" is any word without an id, "</s>" the end of the next
+            sentence. The list of a sentence of which no word is read is empty.
 
         Raises:
-            NotFittedError: If the encoder has to be fitted first.
+            NotFittedError: If the encoder is not fitted.
             ValueError: If `best` is out of range.
         """
         single = is_single(sentences)
-        rows = self.encode([sentences] if single else sentences)
+        embeddings = self.encode([sentences] if single else sentences)
         words = [*self.vocabulary_.words, *self.task_class.symbols]
         best = checked_int("best", best, 1, len(words))
-        found: list[list[list[tuple[str, float]]]] = []
+        predictions: list[list[list[tuple[str, float]]]] = []
         with self._evaluating() as network:
             like = next(network.parameters())
-            for row in rows:
-                following = self.network.following(torch.from_numpy(row)[None].to(like))[0].exp()  # [N, V]
-                checked_finite(following, f"{type(self).__name__}: a probability")
-                p, ids = (part.tolist() for part in following.topk(best))
-                places = [
-                    [(words[i], p) for i, p in zip(*place, strict=True)] for place in zip(ids, p, strict=True)
+            for z in embeddings:
+                p = self.network.following(torch.from_numpy(z)[None].to(like))[0].exp()  # [N, V]
+                checked_finite(p, f"{type(self).__name__}: a probability")
+                top, ids = (part.tolist() for part in p.topk(best))
+                positions = [
+                    [(words[i], p) for i, p in zip(*position, strict=True)]
+                    for position in zip(ids, top, strict=True)
                 ]
-                found.append(places if row.any() else [])
-        return found[0] if single else found
+                predictions.append(positions if z.any() else [])
+        return predictions[0] if single else predictions
 
 
 class SkipThoughts(NeuralEncoder):
     """Skip-thoughts (Kiros et al. 2015), the baseline of `RNNCNN`'s paper.
 
-    A GRU reads a sentence; from its last state two others write the sentence before and the one behind it.
-    It learns from ordered text as `RNNCNN` does. As in its public code, sentences of more than 30 words, and
-    their neighbours, are left out.
+    The last state of a GRU is the sentence embedding, from which two others predict the previous and the next
+    sentence. It is trained on ordered text as `RNNCNN` is. As in its public code, sentences of more than 30
+    words, and their neighbours, are left out.
 
     Args:
-        vectors: Of words.
-        hidden: Numbers of a sentence's vector, and units of both decoders.
-        bidirectional: Whether the encoder has two directions, with half of `hidden` each.
-        tied: Whether words are told by their own vectors.
-        documents: Whether a document's first and last sentence have no neighbours beyond it. Else all is one
-            document.
+        vectors: Word vectors.
+        {options}
+        documents: Whether the first and the last sentence of a document have no neighbours beyond it. Else
+            the text is one document.
         **shared: See `sentencode.models.NeuralEncoder`.
 
     Example:
@@ -291,19 +243,3 @@ class SkipThoughts(NeuralEncoder):
         **NeuralEncoder.training_defaults,
         "learning_rate": 5e-4,
     }
-
-    def __init__(
-        self,
-        vectors: WordVectors,
-        *,
-        hidden: int = 2400,
-        bidirectional: bool = False,
-        tied: bool = False,
-        documents: bool = True,
-        **shared: Any,
-    ) -> None:
-        super().__init__(vectors, **shared)
-        self.hidden = hidden
-        self.bidirectional = bidirectional
-        self.tied = tied
-        self.documents = documents

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from torch import Tensor
 
 from .. import _nn
@@ -15,20 +13,20 @@ __all__ = ["DenoisingNetwork", "noisy"]
 def noisy(
     x: Tensor, lengths: Tensor, drop_words: float = 0.1, swap_words: float = 0.1
 ) -> tuple[Tensor, Tensor]:
-    """Sentences with words lost and swapped (Hill et al. 2016), by torch's random numbers.
+    """Drop and swap words of sentences (Hill et al. 2016), with torch's random numbers.
 
     Args:
         x: [batch, time, features]; the last word of each sentence is its end, which stays where it is.
         lengths: [batch], int64.
-        drop_words: How likely each word is to be left out.
-        swap_words: How likely the first and second, third and fourth, ... of what is left are to change
-            places.
+        drop_words: Probability that a word is dropped.
+        swap_words: Probability that two neighbouring words (the first and second, third and fourth, ... of
+            the remaining ones) are swapped.
 
     Returns:
-        Sentences, zero where there is no word, and their lengths.
+        Sentences, padded with zeros, and their lengths.
 
     Raises:
-        ValueError: If shapes or types do not fit, or a probability is none.
+        ValueError: If shapes or types do not fit, or a probability is out of range.
 
     Example:
         >>> import torch
@@ -45,15 +43,11 @@ def noisy(
 class DenoisingNetwork(Autoencoder):
     """The sequential denoising autoencoder (LSTM-SDAE; Hill et al. 2016).
 
-    An LSTM's last state is the sentence's vector. It sets the initial state of the LSTM that writes the
-    sentence, which is all that this one is told. In training the first LSTM sees `noisy` sentences.
+    The last state of an LSTM is the sentence embedding. It initialises the LSTM that reconstructs the
+    sentence. In training the first LSTM reads `noisy` sentences.
 
     Args:
-        hidden: Units of both LSTMs, and width of the vector.
-        dropout: On words' vectors.
-        drop_words: As in `noisy`.
-        swap_words: As in `noisy`.
-        **words: The keyword arguments of `Autoencoder`.
+        {options}
 
     Raises:
         ValueError: If an argument is out of range.
@@ -66,21 +60,3 @@ class DenoisingNetwork(Autoencoder):
         >>> network.encode(network.table.weight[ids], lengths).shape
         torch.Size([2, 32])
     """
-
-    def __init__(
-        self,
-        *,
-        hidden: int = 2048,
-        dropout: float = 0.5,
-        drop_words: float = 0.1,
-        swap_words: float = 0.1,
-        **words: Any,
-    ) -> None:
-        super().__init__(
-            _nn.DenoisingNetwork,
-            hidden=hidden,
-            dropout=dropout,
-            drop_words=drop_words,
-            swap_words=swap_words,
-            **words,
-        )

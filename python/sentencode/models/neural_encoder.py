@@ -1,11 +1,10 @@
-"""What all neural encoders share: a network, the vectors of words, and how both are used and kept."""
+"""The base class of neural encoders: a network and word vectors."""
 
 from __future__ import annotations
 
 import inspect
-import json
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Literal
 
@@ -14,79 +13,78 @@ import numpy.typing as npt
 import torch
 
 from .. import _nn
-from ..checks import checked_bool, checked_float, checked_int, checked_str
+from ..checks import checked_float, checked_int, checked_str
 from ..core_encoder import NEURAL_KINDS, plain
-from ..encoder import Encoder
 from ..errors import NotFittedError
 from ..generators import isolated_generators
-from ..nn.module import CppModule, float32_default
+from ..nn.module import float32_default
 from ..search import lengths_of
 from ..text.inputs import is_single
 from ..text.tokenizer import Tokenizer
 from ..text.vocabulary import Vocabulary
 from ..training import TrainingOptions
 from ..vectors import Vectors, WordVectors
+from .cpp_network import CppNetwork, documented
 from .expansion import expanded
 from .heads import as_head
 from .neural_training import OPTIMIZER_EPSILON, NeuralTraining
 from .prediction import Learnt, Prediction
 from .python_network import core_network, network_name, register
-from .task import WordVectorsOf, row_words
+from .task import SentenceTask, WordVectorsOf, row_words
 
 __all__ = ["NeuralEncoder"]
 
 Floats = npt.NDArray[np.float32]
-_BATCH_TOKENS = 4096  # that are encoded at a time
-_SHARES = frozenset({"dropout", "drop_words", "swap_words", "label_smoothing"})
-_LINEAR = frozenset({"Average", "LAES", "SIF", "USIF"})  # names that the core knows
+_BATCH_TOKENS = 4096  # encoded at a time
+_LINEAR = frozenset({"Average", "LAES", "SIF", "USIF"})  # names of encoders of C++
 
 
 class NeuralEncoder(Prediction, NeuralTraining):
     """An encoder whose network is trained. Use one of its subclasses, which share these parameters.
 
-    A word that has a vector can be encoded, whether the network was trained with it or not.
+    Every word that has a vector can be encoded, also words that the network was not trained with.
 
     A subclass with a network of your own names its class as `network_class`: any `torch.nn.Module` with
-    `dim`, `encode(inputs)` and `loss(batch)`, made with `words` and `features`; its other arguments that have
-    defaults are parameters of the encoder, too. See "Your own encoder" in the documentation.
+    `dim`, `encode(inputs)` and `loss(batch)`, made with `words` and `features`. Its other arguments with
+    defaults are parameters of the encoder. See "Your own encoder" in the documentation.
 
     Args:
-        vectors: Of words, as for `SIF`. They are not trained. Their policy says whether words without one are
-            left out (oov="skip") or reach the network, and as what.
-        preset: Where a family has several: "paper", as it is written there, or "reference", as the paper's
-            public code is. A parameter that is None is the preset's.
+        vectors: Word vectors, as for `SIF`. They are not trained. With oov="skip", words without a vector are
+            left out; other policies give the network a substitute.
+        preset: Of families with several: "paper", as the paper describes it, or "reference", as its public
+            code is. Parameters that are None are the preset's.
         tokenizer: As for `SIF`.
         lowercase: As for `SIF`.
-        unit_words: Whether words' vectors are divided by their lengths.
-        max_words: Of a sentence that are read where it is encoded.
-        device: "cpu", "cuda", ...; "auto" takes a GPU where there is one.
-        head: What learns from the rows in the place of the network's own loss: `se.Classifier()`, or another
-            head; its name, or a dict of its `kind` and options. None: the network's own, or the preset's.
-        vocabulary: The words that networks know by ids (autoencoders: that they write), or None: those of the
-            training sentences.
-        vocabulary_size: At most so many of them, the most frequent ones.
-        min_count: Words of the training sentences that are seen less often are not among them.
-        min_length: Sentences of fewer words are not trained on.
-        max_length: Nor are those of more.
-        batch_size: Sentences in a batch.
-        batching: Which of them share one: of "equal_length" by default. See `sentencode.training.Batcher`.
-        max_tokens: Of a batch, where `batching` is "token_budget".
-        label_smoothing: Of the softmax of families that write words, in training.
-        sampled_words: How many words their targets are told from in training; 0: all.
-        trainable_words: Of the like: whether the vectors of the words that they write are trained. Those are
-            then what is read of these words, too; the others keep their vectors, until `expand_vocabulary`.
-        **training: As `sentencode.training.TrainingOptions` says. Its `epsilon` is `optimizer_epsilon` here;
-            `betas` of None are the preset's, `save_every` of None is `validate_every`.
+        unit_words: Whether word vectors are divided by their lengths.
+        max_words: Maximal number of words of a sentence that encoding reads.
+        device: "cpu", "cuda", ...; "auto" takes a GPU if there is one.
+        head: Head that is trained instead of the network's own loss: `se.Classifier()` or another head, its
+            name, or a dict of its `kind` and options. None: the preset's, or no head.
+        vocabulary: Words that have ids (autoencoders generate them). None: those of the training sentences.
+        vocabulary_size: Maximal size of the vocabulary; the most frequent words remain.
+        min_count: Minimal number of occurrences of a word of the vocabulary.
+        min_length: Minimal number of words of a training sentence.
+        max_length: Maximal number of words of a training sentence.
+        batch_size: Number of sentences in a batch.
+        batching: How sentences are put into batches, "equal_length" by default. See
+            `sentencode.training.Batcher`.
+        max_tokens: Maximal number of tokens in a batch, if `batching` is "token_budget".
+        label_smoothing: Label smoothing in the training of families that generate words.
+        sampled_words: Mean number of words that the softmax of these families samples in training; 0: all.
+        trainable_words: Whether the word table of these families is trained. Encoding then reads the rows of
+            its words, and the vectors of other words, until `expand_vocabulary`.
+        **training: Fields of `sentencode.training.TrainingOptions`; its `epsilon` is `optimizer_epsilon`
+            here, `betas` of None are the preset's, `save_every` of None is `validate_every`.
 
     Attributes:
-        network: The network, a `torch.nn.Module`, once fitted. It cannot be replaced: an encoder is made of
-            it. Its weights can be changed, as those of any module.
-        words_: The vectors of words that encoding looks at: those given, or what `expand_vocabulary` made.
+        network: The network, a `torch.nn.Module`, once fitted. It cannot be replaced, but its weights can be
+            changed as those of any module.
+        words_: The word vectors that encoding reads: `vectors`, or what `expand_vocabulary` made.
         vocabulary_: The words that have ids, with their counts.
-        head_: What was learnt from the rows, a `torch.nn.Module`, where there is a head.
-        classes_: Of a classifier.
-        history_: What happened in training; not saved.
-        origin_: What `sentencode train` noted of the vectors and texts that it is made of; else None.
+        head_: The trained head, a `torch.nn.Module`, if there is one.
+        classes_: The classes of a classifier.
+        history_: The events of the training; not saved.
+        origin_: What `sentencode train` noted about vectors and texts; else None.
     """
 
     network_class: ClassVar[Any]
@@ -94,8 +92,9 @@ class NeuralEncoder(Prediction, NeuralTraining):
         **{"learning_rate": 2e-4, "betas": None, "clip_norm": 5.0},
         **{"max_steps": 100_000, "max_epochs": 10, "validate_every": 500},
     }
-    _network_options: ClassVar[tuple[str, ...]] = ()  # parameters that are the network's
+    _network_options: ClassVar[tuple[str, ...]] = ()  # of the network, without those that the task decides
     _presets: ClassVar[dict[str, dict[str, Any]]] = {"paper": {"betas": (0.9, 0.999)}}
+    _computed: ClassVar[tuple[str, ...]] = ()  # network options whose default depends on other parameters
 
     _network: Any
     seed: Any
@@ -122,12 +121,10 @@ class NeuralEncoder(Prediction, NeuralTraining):
         self.max_words = max_words
         self.device = device
         self.head = head
-        known = self._shared_defaults()
-        if type(self).__init__ is NeuralEncoder.__init__:
-            known |= _own_defaults(self.network_class)
-        if unknown := [name for name in training if name not in known]:
+        defaults = {**self._network_defaults(), **self._shared_defaults()}
+        if unknown := [name for name in training if name not in defaults]:
             raise TypeError(f"{type(self).__name__} has no parameter {unknown[0]!r}")
-        for name, value in {**known, **training}.items():
+        for name, value in {**defaults, **training}.items():
             setattr(self, name, value)
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -148,26 +145,77 @@ class NeuralEncoder(Prediction, NeuralTraining):
             )
         NEURAL_KINDS[cls.__name__] = cls
         _nn.register_kind(cls.__name__)
-        if issubclass(network, CppModule):
-            skipped = {"network", *cls.task_class.sized}
-            config = json.loads(_nn.default_config(network.__name__))
-            cls._network_options = tuple(name for name in config if name not in skipped)
-        else:
-            cls._network_options = tuple(_own_defaults(network))
-            for name in cls._network_options:
-                taken = {"head", *cls._shared_defaults()}
-                if hasattr(NeuralEncoder, name) or name in taken:
-                    raise ValueError(
-                        f"{cls.__name__}: the network's option {name!r} has the name of something that every "
-                        "encoder has: choose another one"
-                    )
-            register(cls.__name__, network)
+        if issubclass(network, CppNetwork):
+            skipped = cls.task_class.sized
+            cls._network_options = tuple(name for name in network.options if name not in skipped)
+            cls._describe(network)
+            return
+        cls._network_options = tuple(_constructor_defaults(network))
+        for name in cls._network_options:
+            if hasattr(NeuralEncoder, name) or name in {"head", *cls._shared_defaults()}:
+                raise ValueError(
+                    f"{cls.__name__}: the network's option {name!r} has the name of something that every "
+                    "encoder has: choose another one"
+                )
+        register(cls.__name__, network)
+
+    @classmethod
+    def _describe(cls, network: type[CppNetwork]) -> None:
+        """Completes signature, types and docstring with the options of a network of C++."""
+        shared, defaults = cls._shared_defaults(), cls._defaults()
+        options = []
+        for name in cls._network_options:
+            if name in shared:
+                continue
+            parameter, option = cls._renamed.get(name, name), network.options[name]
+            default = defaults[parameter]
+            annotation = f"{option.annotation} | None" if default is None else option.annotation
+            options.append(option._replace(name=parameter, default=default, annotation=annotation))
+        cls.__doc__ = documented(cls.__doc__, options)
+        presets = f"Literal[{', '.join(map(repr, cls._presets))}]"
+        declared = {name: a for name, a in inspect.get_annotations(cls).items() if a != "Any"}
+        cls.__annotations__ = {
+            **{option.name: option.annotation for option in options},
+            **{"preset": presets, **declared},
+        }
+        keyword, empty = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty
+        of_task = cls.task_class.parameters.keys() - {*SentenceTask.parameters, *cls._network_options}
+        names = [name for name in defaults if name in of_task or (name == "preset" and len(cls._presets) > 1)]
+        cls.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [
+                inspect.Parameter(
+                    "vectors",
+                    inspect.Parameter.POSITIONAL_OR_KEYWORD,
+                    default=defaults["vectors"],
+                    annotation="Vectors" if defaults["vectors"] is empty else "Vectors | None",
+                ),
+                *(
+                    inspect.Parameter(o.name, keyword, default=o.default, annotation=o.annotation)
+                    for o in options
+                ),
+                *(inspect.Parameter(name, keyword, default=defaults[name]) for name in names),
+                inspect.Parameter("shared", inspect.Parameter.VAR_KEYWORD, annotation="Any"),
+            ]
+        )
 
     @classmethod
     def _network_name(cls) -> str:
-        """What files call the network."""
-        of_cpp = issubclass(cls.network_class, CppModule)
+        """The name of the network in files."""
+        of_cpp = issubclass(cls.network_class, CppNetwork)
         return str(cls.network_class.__name__) if of_cpp else network_name(cls.__name__, cls.network_class)
+
+    @classmethod
+    def _network_defaults(cls) -> dict[str, Any]:
+        """The parameters that are the network's options; None if the preset or other parameters decide."""
+        if issubclass(cls.network_class, CppNetwork):
+            defaults = {name: cls.network_class.options[name].default for name in cls._network_options}
+        else:
+            defaults = _constructor_defaults(cls.network_class)
+        decided = {*cls._computed, *(name for preset in cls._presets.values() for name in preset)}
+        return {
+            cls._renamed.get(name, name): None if name in decided else default
+            for name, default in defaults.items()
+        }
 
     @classmethod
     def _shared_defaults(cls) -> dict[str, Any]:
@@ -178,15 +226,18 @@ class NeuralEncoder(Prediction, NeuralTraining):
 
     @classmethod
     def _defaults(cls) -> dict[str, Any]:
-        own = super()._defaults()
-        for rest in ("shared", "training"):  # **shared of a family, **training of this class
-            own.pop(rest, None)
-        first = Encoder._defaults.__func__(NeuralEncoder)  # type: ignore[attr-defined]
-        first.pop("training")
-        others = {**first, **cls._shared_defaults()}
-        if cls.__init__ is NeuralEncoder.__init__:
-            own = {"vectors": own.pop("vectors"), **_own_defaults(cls.network_class), **own}
-        return {**own, **{name: value for name, value in others.items() if name not in own}}
+        constructor = {
+            name: parameter.default
+            for of in (NeuralEncoder, cls)
+            for name, parameter in list(inspect.signature(of.__init__).parameters.items())[1:]
+            if parameter.kind is not parameter.VAR_KEYWORD
+        }
+        return {
+            "vectors": constructor.pop("vectors"),
+            **cls._network_defaults(),
+            **cls._shared_defaults(),
+            **constructor,
+        }
 
     @property
     def network(self) -> Any:
@@ -202,38 +253,25 @@ class NeuralEncoder(Prediction, NeuralTraining):
         return self._made_with
 
     def settings(self) -> dict[str, Any]:
-        """All parameters as they are used: what is None is what the preset says.
+        """All parameters as they are used: those that are None are the preset's.
 
         Raises:
             ValueError: If there is no such preset.
         """
         if not isinstance(self.preset, str) or self.preset not in self._presets:
             raise ValueError(f"preset must be one of {sorted(self._presets)}, got {self.preset!r}")
-        chosen = self._presets[self.preset]
-        given = self.get_params(deep=False)
-        found = {name: chosen.get(name) if value is None else value for name, value in given.items()}
-        return {**found, "head": as_head(found["head"])}
+        preset = self._presets[self.preset]
+        params = self.get_params(deep=False)
+        settings = {name: preset.get(name) if value is None else value for name, value in params.items()}
+        return {**settings, "head": as_head(settings["head"])}
 
-    def _made_network(self, sizes: dict[str, Any]) -> Any:
+    def _make_network(self, sizes: dict[str, Any]) -> Any:
         with isolated_generators(checked_int("seed", self.seed, 0, 2**63 - 1)), float32_default():
             return self.network_class(**sizes, **self._network_settings(self.settings()))
 
-    def _network_settings(self, chosen: dict[str, Any]) -> dict[str, Any]:
-        """The network's options, each of its kind: what else is wrong with them the networks tell."""
-        if not issubclass(self.network_class, CppModule):
-            return {name: plain(chosen[name]) for name in self._network_options}
-        kinds = json.loads(_nn.default_config(self.network_class.__name__))
-        for name in self._network_options:
-            kind = type(kinds[name])
-            if name in _SHARES:
-                checked_float(name, chosen[name], 0, 1)
-            elif kind is list:
-                _check_windows(name, chosen[name])
-            elif kind is int:
-                checked_int(name, chosen[name], int(name != "sampled_words"))
-            else:
-                _CHECKS[kind](name, chosen[name])
-        return {name: plain(chosen[name]) for name in self._network_options}
+    def _network_settings(self, settings: dict[str, Any]) -> dict[str, Any]:
+        """The network's options."""
+        return {name: plain(settings[self._renamed.get(name, name)]) for name in self._network_options}
 
     def _device(self) -> torch.device:
         name = checked_str("device", self.device)
@@ -264,35 +302,36 @@ class NeuralEncoder(Prediction, NeuralTraining):
             )
             return there
 
-    # What was learnt.
+    # The fitted encoder
 
     def _check_vectors(self) -> None:
         super()._check_vectors()
         if self._word_vectors.oov == "subwords" and self.unit_words:
             raise ValueError(
-                f"{type(self).__name__}: unit_words=True and vectors with oov='subwords': what is made of "
-                "subwords cannot be divided by its length"
+                f"{type(self).__name__}: unit_words=True and vectors with oov='subwords': vectors made of "
+                "subwords cannot be divided by their lengths"
             )
 
     def _new_tokenizer(self) -> Tokenizer:
-        cut = super()._new_tokenizer()
-        if cut.lowercase == "auto":
-            cut = Tokenizer(cut, lowercase=not self._word_vectors.cased, invalid=cut.invalid)  # type: ignore[arg-type]
-        return cut
+        tokenizer = super()._new_tokenizer()
+        if tokenizer.lowercase != "auto":
+            return tokenizer
+        lowercase = not self._word_vectors.cased
+        return Tokenizer(tokenizer, lowercase=lowercase, invalid=tokenizer.invalid)  # type: ignore[arg-type]
 
     def _adopt(
         self,
         network: Any,
         vocabulary: Vocabulary,
-        cut: Tokenizer,
+        tokenizer: Tokenizer,
         words: WordVectors,
         *,
         weights: Floats | Literal["auto"] | None = "auto",
         model: Any = None,
         learnt: Learnt | None = None,
     ) -> None:
-        """Takes what was learnt with the parameters as they are now; `model` is made of it, or was read."""
-        self._network, self.vocabulary_, self._cut, self._made_with = network, vocabulary, cut, words
+        """Makes the encoder fitted, with its current parameters. `model` is the encoder in C++, or None."""
+        self._network, self.vocabulary_, self._cut, self._made_with = network, vocabulary, tokenizer, words
         self._learnt = learnt
         if model is None:
             settings = self._network_settings(self.settings())
@@ -300,7 +339,7 @@ class NeuralEncoder(Prediction, NeuralTraining):
             model = _nn.NeuralEncoder(
                 type(self).__name__,
                 words._core,
-                cut.core(),
+                tokenizer.core(),
                 WordVectorsOf(words, unit=self.unit_words).weights() if isinstance(weights, str) else weights,
                 core,
                 max_words=checked_int("max_words", self.max_words, 1),
@@ -309,10 +348,10 @@ class NeuralEncoder(Prediction, NeuralTraining):
                 **self._ids(core, vocabulary),
             )
         self._model = model
-        self._made_of = self.get_params(deep=False)  # last: other threads may be looking
+        self._made_of = self.get_params(deep=False)  # last, as other threads may read
 
     def _ids(self, core: Any, vocabulary: Vocabulary) -> dict[str, Any]:
-        """The ids of words, if the network asks for them where it encodes."""
+        """The word ids, if `word_rows` of the network reads them."""
         if not core.ids:
             return {"ids": [], "unknown": -1}
         return {"ids": vocabulary.words, "unknown": self.task_class.unknown_id(vocabulary)}
@@ -322,40 +361,40 @@ class NeuralEncoder(Prediction, NeuralTraining):
         return {"words": row_words(vocabulary, self.task_class.symbols)}
 
     def expand_vocabulary(self, vectors: Vectors, *, ridge: float = 0.0) -> Any:
-        """Gives all words of a table of vectors a place among those that the network has learnt.
+        """Map word vectors into the space of the network's trained word table.
 
-        A linear map leads from the vectors to the learnt rows of the words that have both: the one of least
-        squares, with an intercept. The other words get what it makes of theirs; the learnt ones keep their
-        rows. Words that have an id or a vector of this table are known afterwards.
+        A linear map with intercept is fitted by least squares on the words that have both a vector and a row
+        of the table. It gives all other words of `vectors` a row; trained words keep theirs. Encoding then
+        reads the words that have a row.
 
         Args:
-            vectors: Of words, of any width, as the constructor takes them. What stands for words that are
-                neither there nor learnt is the policy of these; what subwords would make is left out.
-            ridge: How much the map is held back: this times the sum of its squares is added to the errors'.
+            vectors: Word vectors of any width, as for the constructor. Words without a row are read as their
+                policy says; vectors made of subwords are not used.
+            ridge: Weight of the squared norm of the map in the least-squares problem.
 
         Returns:
-            The encoder itself, changed.
+            The encoder itself.
 
         Raises:
-            NotFittedError: If the encoder has to be fitted first.
-            ValueError: If the network has learnt no table of words, or no word has both.
+            NotFittedError: If the encoder is not fitted.
+            ValueError: If the network has no trained word table, or no word has both.
         """
         self._check_fitted()
         rows = getattr(self.network, "learnt_words", lambda: None)()
         if rows is None:
             raise ValueError(
-                f"{type(self).__name__}.expand_vocabulary: its network has no table of words that is "
-                "trained, and reads the vectors themselves"
+                f"{type(self).__name__}.expand_vocabulary: its network has no trained word table, and reads "
+                "the vectors themselves"
             )
-        learnt = rows.detach()[: len(self.vocabulary_)].double().cpu().numpy()
-        words = expanded(self.vocabulary_, learnt, WordVectors.of(vectors), checked_float("ridge", ridge, 0))
-        weights = np.ones(words._core.row_count, np.float32) if self.unit_words else None  # as learnt
+        trained = rows.detach()[: len(self.vocabulary_)].double().cpu().numpy()
+        words = expanded(self.vocabulary_, trained, WordVectors.of(vectors), checked_float("ridge", ridge, 0))
+        weights = np.ones(words._core.row_count, np.float32) if self.unit_words else None  # unchanged
         self._adopt(self.network, self.vocabulary_, self._cut, words, weights=weights, learnt=self._learnt)
         return self
 
     @property
     def dim(self) -> int:
-        """The length of a row."""
+        """Dimensions of an embedding."""
         self._check_fitted()
         return int(self._model.dim)
 
@@ -363,17 +402,17 @@ class NeuralEncoder(Prediction, NeuralTraining):
         self._model.encode_into(self._cut.prepare(batch), out)
 
     def encode(self, sentences: Any, *args: Any, normalize: str | None = None, **options: Any) -> Any:
-        """Turns sentences into rows of numbers.
+        """Encode sentences.
 
         Args:
-            sentences: As `Encoder.encode`.
-            *args: As there.
-            normalize: None, or "halves": what each pooling gives is divided by its length, as the public
-                code does it. A "mean_max" row is then √2 long.
-            **options: As there.
+            sentences: As in `Encoder.encode`.
+            *args: As in `Encoder.encode`.
+            normalize: None, or "halves": each pooled vector is divided by its length, as in the public code.
+                The length of a "mean_max" embedding is then √2.
+            **options: As in `Encoder.encode`.
 
         Returns:
-            As there.
+            As in `Encoder.encode`.
 
         Raises:
             ValueError: If `normalize` is unknown.
@@ -384,15 +423,15 @@ class NeuralEncoder(Prediction, NeuralTraining):
             raise ValueError(f"encode: normalize must be None or 'halves', got {normalize!r}")
         if options.get("convert_to_tensor") or not options.get("convert_to_numpy", True):
             raise ValueError("encode: normalize is for NumPy arrays alone")
-        rows = super().encode(sentences, *args, **options)
+        embeddings = super().encode(sentences, *args, **options)
         for begin in range(0, self.dim, self._part()):
-            part = rows[..., begin : begin + self._part()]
+            part = embeddings[..., begin : begin + self._part()]
             lengths = lengths_of(part)[..., None]
             part /= np.where(lengths > 0, lengths, 1)
-        return rows
+        return embeddings
 
     def _part(self) -> int:
-        """How wide what one pooling gives is."""
+        """Dimensions of one pooled vector."""
         return self.dim
 
     def _facts(self) -> dict[str, str]:
@@ -402,10 +441,10 @@ class NeuralEncoder(Prediction, NeuralTraining):
         return facts
 
     def network_parameters(self) -> int:
-        """How many numbers of the network are trained; words' vectors are not among them.
+        """Return the number of trained parameters of the network, without word vectors.
 
         Raises:
-            NotFittedError: If the encoder was not fitted.
+            NotFittedError: If the encoder is not fitted.
         """
         self._check_fitted()
         return sum(p.numel() for p in self.network.parameters() if p.requires_grad)
@@ -419,38 +458,23 @@ class NeuralEncoder(Prediction, NeuralTraining):
         if texts and (not batches or self._cut.split == "punctuation"):  # which splits tokens
             raise ValueError("sentence: a list is the tokens of one sentence, and these look like texts")
         if not batches:
-            raise ValueError("sentence has no word that is known")
+            raise ValueError("sentence has no word that is read")
         ((_, (positions,), x, lengths),) = batches
         return [tokens[i] for i in positions], x, lengths
 
     @contextmanager
     def _evaluating(self) -> Iterator[torch.nn.Module]:
-        """The network, without dropout and gradients on this thread; others may train it meanwhile."""
+        """The network in evaluation mode, without gradients, on this thread; other threads may train it."""
         self._check_fitted()
         with torch.no_grad(), _nn.Evaluating():
             yield self.network
 
 
-def _check_windows(name: str, value: Any) -> None:
-    if not isinstance(value, Sequence | np.ndarray) or isinstance(value, str | bytes):
-        raise TypeError(f"{name} must be whole numbers, got {value!r:.40} ({type(value).__name__})")
-    for i, window in enumerate(value):
-        checked_int(f"{name}[{i}]", window, 1)
-
-
-_CHECKS: dict[type, Callable[[str, Any], Any]] = {
-    bool: checked_bool,
-    float: lambda name, value: checked_float(name, value, 0),
-    str: checked_str,
-}
-
-
-def _own_defaults(network: Any) -> dict[str, Any]:
-    """The arguments of a network's constructor that are parameters of its encoder."""
-    found = {}
-    for parameter in list(inspect.signature(network.__init__).parameters.values())[1:]:
-        if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
-            continue
-        if parameter.default is not parameter.empty:
-            found[parameter.name] = parameter.default
-    return found
+def _constructor_defaults(network: Any) -> dict[str, Any]:
+    """The arguments of a network's constructor that have defaults: they are parameters of its encoder."""
+    return {
+        parameter.name: parameter.default
+        for parameter in list(inspect.signature(network.__init__).parameters.values())[1:]
+        if parameter.default is not parameter.empty
+        and parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
+    }

@@ -51,7 +51,7 @@ class NeuralFiles(CoreEncoder):
         "vectors",
         "vocabulary",
     )  # parameters that are not among those in files
-    _formerly: ClassVar[dict[str, str]] = {}  # parameters of old files by other names
+    _renamed: ClassVar[dict[str, str]] = {}  # network options, and parameters of old files, by other names
     vocabulary_: Vocabulary
     device: Any
     # Defined in NeuralEncoder.
@@ -143,7 +143,7 @@ class NeuralFiles(CoreEncoder):
         defaults = cls._defaults()
         saved = content["params"]
         if isinstance(saved, dict):
-            saved = {cls._formerly.get(name, name): value for name, value in saved.items()}
+            saved = {cls._renamed.get(name, name): value for name, value in saved.items()}
             # The network's own options, not the preset's, which may have changed.
             missing = {**defaults, **json.loads(model.network.config())}
             saved = {**{name: missing[name] for name in _LATER & set(defaults)}, **saved}

@@ -44,7 +44,7 @@ class NeuralTraining(NeuralFiles):
     history_: History
     # Defined in NeuralEncoder.
     _device: Callable[[], Any]
-    _made_network: Callable[[dict[str, Any]], Any]
+    _make_network: Callable[[dict[str, Any]], Any]
     _row_words: Callable[..., dict[str, list[Any]]]
 
     def fit(
@@ -152,7 +152,7 @@ class NeuralTraining(NeuralFiles):
         self._check_validation(valid)
         begun = _encoder_of(init)
         # Reports wrong options before all sentences are read.
-        trial = self._made_network(task.sizes(None))
+        trial = self._make_network(task.sizes(None))
         core_network(trial, type(self).__name__, self._network_settings(chosen), head=head is not None)
         frozen_names(trial, freeze)
         labelled = task.takes_labels and y is not None and isinstance(valid, tuple)
@@ -171,7 +171,7 @@ class NeuralTraining(NeuralFiles):
             train = task.examples(sentences, y, bar)
         held_out = None if texts is None else task.examples(texts, labels, None)
         vars(self).update(task.attributes())
-        network = self._made_network(task.sizes(train))
+        network = self._make_network(task.sizes(train))
         task.prepare(network, train)
         if begun is not None:
             copy_weights(

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from torch import Tensor
 
-from .. import _nn
 from ..nn.module import in_core
 from .writing_network import Loss, WritingNetwork
 
@@ -16,16 +13,11 @@ __all__ = ["SkipThoughtsNetwork"]
 class SkipThoughtsNetwork(WritingNetwork):
     """Skip-thoughts (Kiros et al. 2015).
 
-    A GRU reads a sentence. With its last state two more GRUs begin, one to write the sentence before and one
-    the sentence behind it.
+    The last state of a GRU is the sentence embedding. It initialises two more GRUs, which predict the
+    previous and the next sentence.
 
     Args:
-        hidden: Numbers of a sentence's vector, and units of both decoders.
-        bidirectional: Whether the encoder has two directions, with half of `hidden` each.
-        tied: Whether words are told by their own vectors, those of the table, to whose width states are
-            mapped then; else by a matrix of its own.
-        trainable_words: As in `WritingNetwork`.
-        **words: The other keyword arguments of `WritingNetwork`.
+        {options}
 
     Raises:
         ValueError: If an argument is out of range.
@@ -41,24 +33,6 @@ class SkipThoughtsNetwork(WritingNetwork):
         12.0
     """
 
-    def __init__(
-        self,
-        *,
-        hidden: int = 2400,
-        bidirectional: bool = False,
-        tied: bool = False,
-        trainable_words: bool = True,
-        **words: Any,
-    ) -> None:
-        super().__init__(
-            _nn.SkipThoughtsNetwork,
-            hidden=hidden,
-            bidirectional=bidirectional,
-            tied=tied,
-            trainable_words=trainable_words,
-            **words,
-        )
-
     @in_core
     def loss(
         self,
@@ -69,10 +43,10 @@ class SkipThoughtsNetwork(WritingNetwork):
         next: Tensor,
         next_lengths: Tensor,
     ) -> Loss:
-        """How badly the sentences around are written. All of it is computed in C++: no hooks fire.
+        """Return the loss of predicting both neighbours, computed in C++: no hooks run.
 
         Args:
-            ids: [batch, time], int64. Ids behind a sentence must be words, too.
+            ids: [batch, time], int64. Padding must be valid ids.
             lengths: [batch], int64.
             previous: [batch, time], int64; the last word of each is `end`.
             previous_lengths: [batch], int64, with the ends.

@@ -29,7 +29,7 @@ TEST(MeanMaxNetwork, IsAnAutoencoderWithEachPooling) {
 TEST(MeanMaxNetwork, PositionsMayBeLearnt) {
   at::manual_seed(0);
   MeanMaxOptions options = small();
-  options.positions = "learnt";
+  options.positions = PositionEncoding::learnt;
   options.places = 3;  // less than the sentence
   MeanMaxNetwork network(options);
   expect_to_be_an_autoencoder(network);
@@ -42,7 +42,7 @@ TEST(MeanMaxNetwork, DropsWhatSublayersGive) {
   MeanMaxNetwork network(options);
   expect_to_be_an_autoencoder(network);
   DropoutPlace place{};
-  EXPECT_THROW(parse("everywhere", place), InvalidInput);
+  EXPECT_THROW(parse("dropout_place", "everywhere", place), InvalidInput);
 }
 
 }  // namespace

@@ -424,7 +424,7 @@ def test_checkpoints_note_all_that_decides(folder):
         ("hidden = 8", 'hidden = 8\nunit_words = "yes"', r"unit_words must be True or False, got 'yes'"),
         ("hidden = 8", "hidden = 8\nunit_words = 1", r"unit_words must be True or False, got 1"),
         ("hidden = 8", "hidden = 8\nseed = true", r"seed must be a whole number, got True"),
-        ("hidden = 8", "hidden = 8\npooling = false", r"pooling must be a str, got False"),
+        ("hidden = 8", "hidden = 8\npooling = false", r"pooling must be text, got False"),
     ],
 )
 def test_errors_name_the_file_and_the_key(folder, capsys, old, new, message):

@@ -77,7 +77,7 @@ def made_there(module, name):
 
 
 ON_GPU = False
-made_there(neural_encoder.NeuralEncoder, "_made_network")
+made_there(neural_encoder.NeuralEncoder, "_make_network")
 made_there(supervised, "made_head")
 
 

@@ -126,7 +126,7 @@ def test_vectors_are_encoded_as_by_every_encoder(nmt):
         z = nmt.network.eval().encode(x, torch.tensor([ids.shape[1]]))
     np.testing.assert_allclose(rows[4], z[0].numpy(), atol=1e-6)
     assert (nmt.encode([""]) == 0).all()
-    with pytest.raises(ValueError, match="'attn' has no vector of a sentence"):
+    with pytest.raises(ValueError, match="'attn' has no sentence embedding"):
         made("attn", max_steps=1).fit(SOURCE, TARGET).encode(SOURCE)
 
 
@@ -226,7 +226,7 @@ def test_what_an_architecture_lacks_is_reported(architecture):
     found = made(architecture, max_steps=1).fit(SOURCE, TARGET)
     text = SOURCE[1]
     asked = {
-        "has no vector of a sentence: its decoder attends": (
+        "has no sentence embedding: its decoder attends": (
             lambda: found.encode(text),
             architecture in ("attn", "trf"),
         ),
@@ -478,7 +478,7 @@ def test_embeddings_are_tuned_to_labels(nmt):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"architecture": "attention"}, "architecture must be one of"),
+        ({"architecture": "attention"}, "architecture must be .attn., .final., "),
         ({"features": 0}, "features must be at least 1"),
         ({"size": 7}, "size must be a multiple of heads"),
         ({"target_vocabulary": {"a": 1}}, "target_vocabulary must be a Vocabulary"),

@@ -22,7 +22,7 @@ DECODERS = ["cnn", "rnn", "autoregressive_cnn", "autoregressive_rnn"]
 AUTOREGRESSIVE = DECODERS[2:]
 SIZES = {"words": WORDS, "features": FEATURES, "begin": BEGIN, "end": END}
 CONTEXT = {"hidden": 4, "predict": PREDICT, "channels": 7, "inner": 5, "window": 3}
-# ours, the eager twin, options of both, how many fields of words are told
+# our network, its eager reference, options of both, number of target fields
 VARIANTS = {
     **{name: (models.ContextNetwork, Context, {**CONTEXT, "decoder": name}, 1) for name in DECODERS},
     **{
@@ -224,7 +224,7 @@ def test_several_hypotheses_per_sentence(decoder):
     assert greedy.ids.shape[0] == 3
 
 
-# --- What decoders are fed with -----------------------------------------------------------------------------
+# Decoder inputs
 
 
 def told_by(mine, fields, before):
@@ -251,7 +251,7 @@ def test_uniform_sampling_takes_any_words(decoder):
 @pytest.mark.parametrize("decoder", AUTOREGRESSIVE)
 def test_always_sampling_feeds_back_sampled_words(decoder):
     mine = network(decoder, feeding="always_sampling")
-    # One word is by far the most likely, whatever came before: it is what is drawn.
+    # One word is by far the most likely after any word, so it is sampled.
     with torch.no_grad():
         mine.softmax.bias.zero_()
         mine.softmax.bias[7] = 1000
@@ -259,7 +259,7 @@ def test_always_sampling_feeds_back_sampled_words(decoder):
     before = torch.full_like(fields[2], 7)
     before[:, 0] = BEGIN
     torch.testing.assert_close(mine.loss(*fields).sum.detach(), told_by(mine, fields, before))
-    # Else they differ from time to time, by torch's random numbers.
+    # Otherwise samples differ, by torch's random numbers.
     with torch.no_grad():
         mine.softmax.bias.zero_()
     losses = []
@@ -330,9 +330,9 @@ def test_copies_are_equal_and_apart(name):
     [
         ({"decoder": "lstm"}, "decoder must be 'cnn', 'rnn', 'autoregressive_cnn' or 'autoregressive_rnn'"),
         ({"feeding": "some"}, "feeding must be 'teacher_forcing', 'always_sampling' or 'uniform_sampling'"),
-        ({"predict": 0}, "predict, channels, inner and window must be at least 1, got 0"),
+        ({"predict": 0}, "predict must be at least 1, got 0"),
         ({"decoder_layers": 1}, "decoder_layers must be at least 2, got 1"),
-        ({"decoder": "rnn", "features": 7}, "vectors of an even width .features.* got 7"),
+        ({"decoder": "rnn", "features": 7}, "requires even features.* got 7"),
         ({"hidden": 0}, "at least 1"),
     ],
 )
@@ -344,7 +344,7 @@ def test_wrong_options(change, message):
 def test_wrong_batches():
     mine, skip = network(), network("skip-True-False")
     ids, lengths, following, its = batch()
-    with pytest.raises(ValueError, match="at most predict=5 words are told, got 6"):
+    with pytest.raises(ValueError, match="at most predict=5 words are predicted, got 6"):
         mine.loss(ids, lengths, ids, lengths)
     with pytest.raises(ValueError, match=r"a batch has 3 fields .* got 2"):
         skip._loss(ids, lengths, following, its)

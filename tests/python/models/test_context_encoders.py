@@ -61,7 +61,7 @@ def same(a, b):
 
 def examples(kind, sentences=TEXT, **change):
     """The words of all examples, as the task makes them."""
-    chosen = {**kind.parameters, "predict": 9, "seed": 0, **change}
+    chosen = {**kind.parameters, "following_words": 9, "seed": 0, **change}
     task = kind("Name", chosen, WordVectorsOf(VECTORS, unit=False), se.Tokenizer("whitespace"))
     task.learn_vocabulary(sentences, None)
     found = task.examples(sentences, None, None)
@@ -84,7 +84,7 @@ def test_following_words_cross_sentences_but_not_documents():
 
 
 def test_the_next_sentence_is_truncated():
-    found = examples(FollowingWords, targets="sentence", predict=5)
+    found = examples(FollowingWords, targets="sentence", following_words=5)
     assert found[0] == {"tokens": TEXT[0], "next": "a dog ran on </s>"}
     assert found[1] == {"tokens": TEXT[1], "next": "the <unk> sat . </s>"}
     assert len(found) == 5
@@ -118,7 +118,7 @@ def test_a_file_gives_the_same_encoder_as_its_lines(tmp_path):
     ("change", "message"),
     [
         ({"targets": "some"}, "targets must be 'words' or 'sentence', got 'some'"),
-        ({"targets": "sentence", "following_words": 1}, "following_words must be at least 2 where sentences"),
+        ({"targets": "sentence", "following_words": 1}, "following_words must be at least 2 with targets"),
         ({"sampled_words": 99}, "sampled_words must be from 0"),
         ({"following_words": 0}, "following_words .*at least 1.*got 0"),
     ],

@@ -1,4 +1,4 @@
-"""Networks are float32 whatever torch's default dtype is: every family gives the same numbers."""
+"""Networks are float32 for every default dtype of torch: results are equal."""
 
 from __future__ import annotations
 

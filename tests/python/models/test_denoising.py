@@ -48,7 +48,7 @@ def test_effects_of_noise(lengths, drop, swap, seed):
             assert new == [1]
         if swap == 0:
             assert new == [word for word in old if word in new]
-        kept = sorted(new[:-1])  # as they were before they changed places
+        kept = sorted(new[:-1])  # before words were swapped
         for i, word in enumerate(new[:-1]):
             pair = kept[i - i % 2 : i - i % 2 + 2]
             assert word in pair
@@ -95,5 +95,5 @@ def test_all_words_may_be_lost():
 
 
 def test_wrong_probabilities_are_value_errors():
-    with pytest.raises(ValueError, match="swap_words must be from 0 to 1, got -1"):
+    with pytest.raises(ValueError, match=r"swap_words must be in \[0, 1\], got -1"):
         models.noisy(*words([5, 1]), 0.1, -1.0)

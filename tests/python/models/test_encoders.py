@@ -1,6 +1,6 @@
-"""The autoencoders as encoders: what they learn from, what they encode, how they are kept and changed.
+"""The autoencoders as encoders: training, encoding, files and parameters.
 
-What holds for every neural encoder is tested of the context encoders, too.
+Tests of all neural encoders include the context encoders.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ TRAIN = [
 TEXTS = ["the cat sat .", "", "a ship sank", "zzz qqq", "dog", "the zzz dog ran on on on on the mat ."]
 SMALL = {"max_steps": 4, "batch_size": 3, "device": "cpu"}
 ATTENDING = {"hidden": 8, "inner": 10, "heads": 2, **SMALL}
-# class, the eager twin of its network, options, what the twin is not told
+# class, the eager reference of its network, options, options that the reference does not have
 FAMILIES = {
     "MeanMaxAAE": (se.MeanMaxAAE, MeanMax, ATTENDING),
     "RAE": (se.RAE, Recurrent, ATTENDING),
@@ -296,7 +296,7 @@ def test_word_counts_of_the_targets():
     assert len(rare.vocabulary_) == 7
     assert rare.network._config["words"] == 9
     given = fitted("MeanMaxAAE", vocabulary=se.Vocabulary(dict.fromkeys([*SEEN, "ship", "none"], 1)))
-    assert set(given.vocabulary_.words) == {*SEEN, "ship"}  # what has no vector is no word
+    assert set(given.vocabulary_.words) == {*SEEN, "ship"}  # words have vectors
     table = given.network.state_dict()["table.weight"].numpy()
     np.testing.assert_array_equal(table[: len(SEEN) + 1], VECTORS.matrix(given.vocabulary_.words))
 
@@ -633,7 +633,7 @@ def test_defaults_are_those_of_the_paper():
         ({"pooling": 3}, TypeError, "pooling must be a str, got 3"),
         ({"pooling": False}, TypeError, "pooling must be a str, got False"),
         ({"output_projection": "no"}, TypeError, "output_projection must be True or False, got 'no'"),
-        ({"windows": [3.5]}, TypeError, r"windows\[0\] must be a whole number, got 3.5"),
+        ({"windows": [3.5]}, TypeError, r"windows must be whole numbers, got \(3.5,\)"),
         ({"windows": "345"}, TypeError, "windows must be whole numbers, got '345'"),
         ({"windows": 3}, TypeError, r"windows must be whole numbers, got 3 \(int\)"),
         ({"betas": 0.9}, TypeError, r"betas must be two numbers, got 0.9 \(float\)"),
@@ -765,7 +765,7 @@ def test_untrained_tables_are_not_read():
     np.testing.assert_array_equal(
         shared("RAE").encode(TEXTS), fitted("RAE", trainable_words=False).encode(TEXTS)
     )
-    with pytest.raises(ValueError, match="its network has no table of words that is trained"):
+    with pytest.raises(ValueError, match="its network has no trained word table"):
         shared("RAE").expand_vocabulary(VECTORS)
     with pytest.raises(TypeError, match="trainable_words"):
         unfitted("RAE", trainable_words=1).fit(TRAIN)
@@ -779,7 +779,7 @@ def test_expansion_is_the_linear_regression(name, ridge, unit_words, tmp_path):
     encoder = fitted(name, trainable_words=True, unit_words=unit_words, learning_rate=0.05)
     random = np.random.default_rng(3)
     words = [*SEEN[1:], "boat", "sailed", "ship"]
-    for dim in (4, 20):  # fewer numbers than words, and more
+    for dim in (4, 20):  # fewer dimensions than words, and more
         rows = random.normal(size=(len(words), dim)).astype(np.float32)
         encoder.expand_vocabulary(se.WordVectors.from_array(words, rows), ridge=ridge)
         ids = [encoder.vocabulary_.words.index(word) for word in SEEN[1:]]
@@ -861,7 +861,7 @@ def test_changed_parameters_require_fit():
                 encoder.save("nowhere")
             with pytest.raises(se.NotFittedError, match="hidden"):
                 encoder.reconstruct(TEXTS)
-        assert encoder.fitted == ("windows" in change)  # the same numbers in another sequence
+        assert encoder.fitted == ("windows" in change)  # equal values in another sequence type
         encoder.set_params(**back)
         np.testing.assert_array_equal(encoder.encode(TEXTS), rows)
     encoder.set_params(windows=np.array([1, 3, 5]))
@@ -991,7 +991,7 @@ def test_copies(name, again):
     assert repr(other) == repr(encoder)
     assert other.fitted
     assert other.fingerprint() == encoder.fingerprint()
-    with torch.no_grad():  # the copy has tensors of its own
+    with torch.no_grad():  # the copy does not share tensors
         for parameter in other.network.parameters():
             parameter.zero_()
     assert encoder.encode(TEXTS).any()
@@ -1078,26 +1078,31 @@ def test_every_class_is_known_by_its_file():
 
 
 @pytest.mark.parametrize("name", sorted(families.FAMILIES))
-def test_options_have_the_defaults_that_stand_in_cpp(name):
+def test_options_are_those_of_cpp(name):
     kind = getattr(models, name)
     network = kind.network_class
-    config = json.loads(_nn.default_config(network.__name__))
-    assert config.pop("network") == network.__name__
-    of_words = inspect.signature(models.WritingNetwork.__init__).parameters
-    own = {
-        parameter.name: parameter.default
-        for parameter in inspect.signature(network.__init__).parameters.values()
-        if parameter.default is not parameter.empty
-    }
-    given = {"words", "features", "source_words"} & set(config)  # each time
-    mirrored = {**{key: of_words[key].default for key in set(config) - set(own) - given}, **own}
-    mirrored.update(dict.fromkeys(given, 0))
-    assert {key: plain(value) for key, value in mirrored.items()} == config
+    options = {option["name"]: option for option in json.loads(_nn.described_options(network.__name__))}
+    parameters = inspect.signature(network).parameters
+    assert list(parameters) == list(options)
+    for option, parameter in parameters.items():
+        required = option in ("words", "features", "source_words")
+        assert (parameter.default is parameter.empty) == required
+        assert required or plain(parameter.default) == options[option]["default"]
+        assert f"\n        {option}: {options[option]['text'][:20]}" in network.__doc__
     # The encoder's are the same, or the preset's.
+    shown = inspect.signature(kind).parameters
     for option in kind._network_options:
-        default = kind._defaults()[kind._formerly.get(option, option)]
-        assert default is None or plain(default) == config[option], option
-    assert set(own) <= set(kind._network_options)
+        parameter = kind._renamed.get(option, option)
+        default = kind._defaults()[parameter]
+        assert default is None or plain(default) == options[option]["default"], option
+        if parameter not in kind._shared_defaults():
+            assert shown[parameter].default == default
+            assert f"\n        {parameter}: " in kind.__doc__
+    assert "{" not in kind.__doc__.partition("Example:")[0] + network.__doc__.partition("Example:")[0]
+    with pytest.raises(TypeError, match=f"{network.__name__} has no option 'hiden'"):
+        network(words=5, features=4, hiden=3)
+    with pytest.raises(TypeError, match=f"{network.__name__}: option 'words' is missing"):
+        network(features=4)
 
 
 @pytest.fixture(scope="module")
@@ -1272,13 +1277,13 @@ def test_attention(name, pooling):
         again, found = encoder.attention(sentence)
         assert again == words
         np.testing.assert_array_equal(found, weights)
-    # Those of the network, told what encoding tells it.
+    # The network's weights for the inputs of encode.
     x = np.stack([VECTORS[word] / np.linalg.norm(VECTORS[word]) for word in words[:-1]])
     end = encoder.network.table.weight[encoder.network._config["end"]].detach().numpy()
     expected = encoder.network.attention(torch.tensor(np.vstack([x, end]))[None], torch.tensor([4]))
     np.testing.assert_allclose(weights, expected[0].detach().numpy(), **TOLERANCE)
     for nothing in ("zzz", ["zzz", "qqq"]):
-        with pytest.raises(ValueError, match=r"sentence has no word that is known$"):
+        with pytest.raises(ValueError, match=r"sentence has no word that is read$"):
             encoder.attention(nothing)
     with pytest.raises(ValueError, match="a list is the tokens of one sentence, and these look like texts"):
         encoder.attention(["the cat", "a dog"])

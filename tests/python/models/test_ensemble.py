@@ -104,7 +104,7 @@ def test_decoders_in_python_join_an_ensemble(members):
     with torch.no_grad():
         ids, lengths = torch.tensor([[0, 1, 2]]), torch.tensor([3])
         given = network.read(network.source.weight[ids], lengths)
-        inner = EnsembleDecoder([network._cpp], [len(given)])  # one in Python, within another
+        inner = EnsembleDecoder([network._cpp], [len(given)])  # an ensemble in an ensemble
         both = EnsembleDecoder([inner, network._cpp], [len(given)] * 2)
         first = torch.tensor([network._config["begin"]])
         found = beam_search(both, [*given, *given], first, end=network._config["end"], beam=3)

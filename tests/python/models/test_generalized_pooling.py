@@ -1,4 +1,4 @@
-"""Paper 002's encoder: it equals its eager twin, its poolings can be looked at, and it learns from labels."""
+"""Paper 002's encoder: comparison with an eager reference, attention weights, training on labels."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def test_the_classifier_equals_its_twin(sides, options):
     [
         ({"pooling": "some"}, "pooling must be 'generalized', 'scalar', 'mean', 'max', 'mean_max' or 'last'"),
         ({"heads": 0}, "heads must be at least 1, got 0"),
-        ({"dropout": 1.0}, "dropout must be at least 0 and less than 1, got 1"),
+        ({"dropout": 1.0}, r"dropout must be in \[0, 1\), got 1"),
         ({"mu": -1.0}, "mu must be at least 0, got -1"),
         ({"shortcuts": "most"}, "shortcuts must be"),
         ({"hidden": 0}, "hidden"),
@@ -378,7 +378,7 @@ def test_explanations(pooling):
     if pooling == "mean":
         np.testing.assert_allclose([share[0] for _, share in shares], 1 / 6, rtol=1e-5)
     assert (encoder.head_distance("the dog sat") > 0) == (heads > 1)
-    with pytest.raises(ValueError, match="no word that is known"):
+    with pytest.raises(ValueError, match="no word that is read"):
         encoder.attention("zork")
 
 

@@ -1,4 +1,4 @@
-"""A family is added as docs/new_family.md says: its own module, and one line of what exists."""
+"""A family is added as docs/new_family.md says: a module, and one line in a table."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_toy_family_touches_one_file(tmp_path):
 
     import torch
 
-    libraries = Path(torch.__file__).parent / "lib"  # the copy does not lie beside torch
+    libraries = Path(torch.__file__).parent / "lib"  # the copy is not next to torch
     environment = {**os.environ, "PYTHONPATH": str(package.parent), "LD_LIBRARY_PATH": str(libraries)}
     done = subprocess.run(
         [sys.executable, "-c", USE, str(tmp_path)],

@@ -1,4 +1,4 @@
-"""A network in Python is a family of its own: trained, encoded, saved and evaluated like ours."""
+"""Networks in Python: they are trained, encoded, saved and evaluated as those of the package."""
 
 from __future__ import annotations
 
@@ -312,7 +312,7 @@ def test_changed_code_changes_fingerprint_and_checkpoints(vectors, tmp_path):
     assert se.load(tmp_path / "cell").fingerprint() == first.fingerprint()
     same(vectors, **options).fit(SENTENCES, LABELS, checkpoints=tmp_path / "run")
     other = redefined(CELL.format(factor=2))
-    again = se.load(tmp_path / "cell")  # by the class as it is now: its rows are others, and it says so
+    again = se.load(tmp_path / "cell")  # by the current class, whose embeddings and fingerprint differ
     assert type(again) is other
     np.testing.assert_array_equal(again.encode(SENTENCES), 2 * first.encode(SENTENCES))
     assert again.fingerprint() != first.fingerprint()
@@ -644,7 +644,7 @@ def test_expand_vocabulary_of_a_network_in_python(vectors):
     assert made.expand_vocabulary(vectors) is made
     np.testing.assert_array_equal(made.encode(words), table[:-1])
     np.testing.assert_array_equal(made.encode(other), made.words_[other])
-    assert not made.encode("zebra").any()  # what stands for unknown words is the policy of `vectors`
+    assert not made.encode("zebra").any()  # the policy of `vectors` for unknown words
     assert made.vectors is not made.words_
     # From no vectors at all: ids are enough.
     empty = se.WordVectors.from_array([], np.zeros((0, 3), np.float32))

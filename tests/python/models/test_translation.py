@@ -31,7 +31,7 @@ def made(architecture, **options):
             **{"dropout": 0.0, "begin": V - 1, "end": V - 2, **sized, **options},
         }
     )
-    for parameter in network.parameters():  # biases begin with zeros, which would hide them
+    for parameter in network.parameters():  # zero biases would hide errors
         nn.init.normal_(parameter, std=0.4)
     return network.double()
 
@@ -200,7 +200,7 @@ def test_the_decoder_reads_the_embedding_alone(architecture):
     (other,) = network.read(torch.randn(3, 5, E, dtype=torch.double), lengths)
     scores = network.score([z], target, ends)
     torch.testing.assert_close(network.score([z], target, ends), scores)
-    # Other sentences with the same vectors are translated alike; with their own vectors they are not.
+    # Other sentences with the same embeddings have the same translations, with their own they differ.
     network.encode(torch.randn(3, 5, E, dtype=torch.double), lengths)
     assert torch.equal(network.translate([z.clone()]).ids, network.translate([z]).ids)
     assert not torch.allclose(network.score([other], target, ends), scores)
@@ -216,9 +216,7 @@ def test_without_an_embedding_the_decoder_reads_all_states(architecture):
     network = made(architecture).eval()
     source, lengths, target, ends = batch()
     x = network.source.weight[source]
-    with pytest.raises(
-        ValueError, match=f"'{architecture}' has no vector of a sentence: its decoder attends"
-    ):
+    with pytest.raises(ValueError, match=f"'{architecture}' has no sentence embedding: its decoder attends"):
         network.encode(x, lengths)
     h, mask, *rest = network.read(x, lengths)
     assert mask.tolist() == [[t < n for t in range(5)] for n in lengths]
@@ -228,7 +226,7 @@ def test_without_an_embedding_the_decoder_reads_all_states(architecture):
     moved = (network.score([changed, mask, *rest], target, ends) - scores).abs() > 1e-6
     assert moved.tolist() == [False, True, False]
     changed = h.clone()
-    changed[1, 2:] = math.nan  # behind the sentence's end
+    changed[1, 2:] = math.nan  # after the sentence's end
     torch.testing.assert_close(network.score([changed, mask, *rest], target, ends), scores)
 
 
@@ -304,11 +302,14 @@ def test_missing_inner_attention_is_reported(architecture):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"architecture": "attention"}, "architecture must be one of 'attn', 'final', .*, got 'attention'"),
+        (
+            {"architecture": "attention"},
+            "architecture must be 'attn', 'final', .* or 'trf_attn_attn', got 'attention'",
+        ),
         ({"size": 10}, "size must be a multiple of heads, got 10 and 3"),
         ({"architecture": "final", "size": 9}, r"no inner attention: size must be 2 hidden, 8, or 0, got 9"),
         ({"architecture": "trf", "size": 0, "hidden": 3}, "hidden must be half of 8, got 3"),
-        ({"dropout": 1.0}, "dropout must be at least 0 and less than 1, got 1"),
+        ({"dropout": 1.0}, r"dropout must be in \[0, 1\), got 1"),
         ({"heads": 0}, "must be at least 1"),
         ({"architecture": "trf", "size": 0, "attention_heads": 3}, "multiple of heads, got 8 and 3"),
         ({"source_words": 0}, "source_words.* must be at least 1"),

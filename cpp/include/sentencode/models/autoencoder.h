@@ -7,37 +7,36 @@
 
 namespace sentencode::models {
 
-/// Of the words that an autoencoder reads and writes; `end` is what the encoder sees, too.
+/// Options of the words that an autoencoder reads and generates. The encoder reads `end`, too.
 using AutoencoderOptions = nn::WordWriterOptions;
 
-/// A sentence's vector is what a decoder needs to write the sentence again: log p(w_1 .. w_N, end | z) is
-/// what is learnt. Batches have one field: words, then the end.
+/// The sentence embedding z is trained to reconstruct the sentence: the loss is -log p(w_1 .. w_N, end | z).
+/// Batches have one field: words, then the end.
 class Autoencoder : public WritingNetwork, public nn::Decoder {
  public:
   at::Tensor end() const override { return writer().end(); }
 
-  /// States that tell the next words, where those before them, y [B, T, E], are known: teacher forcing.
-  /// z [B, dim] -> [B, T, D]
+  /// Decoder states [B, T, D] of teacher forcing: z [B, dim], y [B, T, E] the vectors of the previous words.
   virtual at::Tensor decode(const at::Tensor& z, const Sequences& y) = 0;
 
   training::Loss loss(const training::TensorBatch& batch) final;
 
-  /// Writes sentences: what the decoder is given is {z [B, dim]}.
+  /// Decodes {z [B, dim]}.
   nn::Decoded reconstruct(const at::Tensor& z, const nn::DecodingOptions& options,
                           const nn::BeamOptions& beam);
 
  protected:
-  using WritingNetwork::WritingNetwork;  // `states` is the width of what decode returns
+  using WritingNetwork::WritingNetwork;  // `states` is the width D of decode()
 
-  /// What the encoder sees of sentences in training. Users' encode() is without noise.
+  /// The input of the encoder in training; encode() adds no noise.
   virtual Sequences corrupted(const Sequences& sentences) { return sentences; }
 };
 
-/// One whose decoder attends to rows of its code.
+/// An autoencoder whose decoder attends to the pooled vectors in z.
 class LatentAutoencoder : public Autoencoder {
  public:
-  /// What each word of sentences attends to in their own z when it is written: Figure 2 of paper 000.
-  /// -> [B, heads, T, rows], rows being the mean, then the maximum
+  /// Attention weights of each generated word over the mean, then the maximum (Figure 2 of paper 000).
+  /// -> [B, heads, T, rows]
   virtual at::Tensor attention(const Sequences& sentences) = 0;
 
  protected:

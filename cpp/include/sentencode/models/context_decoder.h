@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -13,35 +14,36 @@
 
 namespace sentencode::models {
 
-/// What tells the words behind a sentence (sections 2 and 3.1 of paper 001): all of them at once, by
-/// convolutions or by a recurrent network; or each of those before it.
+/// How the following words are predicted (sections 2 and 3.1 of paper 001): all at once, by convolutions or a
+/// recurrent network, or each from the previous ones.
 enum class ContextDecoding { cnn, rnn, autoregressive_cnn, autoregressive_rnn };
 
-void parse(std::string_view name, ContextDecoding& choice);  // InvalidInput names the choices
-std::string_view name_of(ContextDecoding choice);
+constexpr std::array<std::string_view, 4> names(ContextDecoding) {
+  return {"cnn", "rnn", "autoregressive_cnn", "autoregressive_rnn"};
+}
 
 struct ContextDecoderOptions {
   ContextDecoding kind = ContextDecoding::cnn;
   std::int64_t predict = 30;    // N, words
-  std::int64_t channels = 600;  // C, of what the first layer gives each place
-  std::int64_t inner = 300;     // of what the convolutions behind it give, but for the last one
-  std::int64_t window = 3;      // of convolutions
-  std::int64_t layers = 3;      // the first one, and convolutions behind it
+  std::int64_t channels = 600;  // C, output channels of the first layer
+  std::int64_t inner = 300;     // output channels of the convolutions, except the last
+  std::int64_t window = 3;      // of the convolutions
+  std::int64_t layers = 3;      // the first one and the convolutions
 };
 
-/// Of a code z [B, Z] the states u [B, T, E] that words are told from.
+/// Maps a sentence embedding z [B, Z] to decoder states u [B, T, E]; the softmax reads them.
 class ContextDecoder : public torch::nn::Module {
  public:
   using torch::nn::Module::Module;
   static std::shared_ptr<ContextDecoder> make(const ContextDecoderOptions& options, std::int64_t features,
                                               std::int64_t code);
 
-  /// Whether a word is told from those before it. Else `before` means nothing, and T is N.
+  /// Whether a word is predicted from the previous ones. If not, `previous` is ignored and T is N.
   virtual bool autoregressive() const = 0;
-  /// before: vectors of the words before, [B, T, E]
-  virtual at::Tensor forward(const at::Tensor& z, const Sequences& before) const = 0;
+  /// previous: vectors of the previous words, [B, T, E]
+  virtual at::Tensor forward(const at::Tensor& z, const Sequences& previous) const = 0;
 
-  /// The same, one word after the other, as of nn::Decoder.
+  /// The same word by word, as in nn::Decoder.
   virtual nn::DecoderStart start(const at::Tensor& z) const = 0;
   virtual std::pair<at::Tensor, nn::DecoderCache> step(const at::Tensor& y,  // [M, E] -> [M, E]
                                                        const nn::DecoderMemory& memory,

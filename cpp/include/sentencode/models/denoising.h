@@ -15,7 +15,7 @@ class StateDecoder;
 struct DenoisingOptions {
   AutoencoderOptions words{};
   std::int64_t hidden = 2048;
-  double dropout = 0.5;     // on words' vectors
+  double dropout = 0.5;
   double drop_words = 0.1;  // p_o
   double swap_words = 0.1;  // p_x
 };
@@ -23,22 +23,23 @@ struct DenoisingOptions {
 template <OptionsOf<DenoisingOptions> Options, typename Visit>
 void for_options(Options& of, const Visit& visit) {
   for_options(of.words, visit);
-  visit("hidden", of.hidden);
-  visit("dropout", of.dropout);
-  visit("drop_words", of.drop_words);
-  visit("swap_words", of.swap_words);
+  visit("hidden", of.hidden, at_least(1, "Dimensions of a sentence embedding, and units of both LSTMs."));
+  visit("dropout", of.dropout, dropout_probability("Dropout probability of the word vectors."));
+  visit("drop_words", of.drop_words, probability("Probability that a word is dropped in training."));
+  visit("swap_words", of.swap_words,
+        probability("Probability that two neighbouring words are swapped in training."));
 }
 
-/// Words of sentences lost and swapped: each is left out with probability p_o; then of each two neighbours
-/// (first and second, third and fourth, ...) the one takes the other's place with probability p_x. The last
-/// word, the end, stays where it is. Random numbers are torch's.
+/// Sentences with noise: each word is dropped with probability p_o; then each pair of neighbours (first and
+/// second, third and fourth, ...) is swapped with probability p_x. The last word, the end, stays where it is.
+/// Random numbers are torch's.
 Sequences noisy(const Sequences& sentences, double drop_words, double swap_words);
 
 /// The sequential denoising autoencoder, LSTM-SDAE in paper 000, after Hill et al. (2016).
 ///
-/// Read in paper 000: an LSTM encodes a corrupted sentence, an LSTM writes the sentence; the encoding sets
-/// only the decoder's initial state; teacher forcing. The noise is that of Hill et al.
-/// Inferred: the code is the encoder's last h; both h_0 and c_0 of the decoder are made of it; dropout.
+/// In paper 000: an LSTM encodes a corrupted sentence, an LSTM reconstructs it; the decoder's initial state
+/// is made from the embedding; teacher forcing. The noise is that of Hill et al. Our choice: the embedding is
+/// the encoder's last h; h_0 and c_0 both come from it; dropout.
 class DenoisingNetwork : public Autoencoder {
  public:
   using Options = DenoisingOptions;
@@ -47,7 +48,7 @@ class DenoisingNetwork : public Autoencoder {
 
   at::Tensor encode(const Sequences& sentences) override;
   at::Tensor decode(const at::Tensor& z, const Sequences& y) override;
-  nn::DecoderStart start(const nn::DecoderMemory& given) override;
+  nn::DecoderStart start(const nn::DecoderMemory& memory) override;
   nn::DecoderStep step(const at::Tensor& ids, const nn::DecoderMemory& memory,
                        const nn::DecoderCache& cache) override;
 

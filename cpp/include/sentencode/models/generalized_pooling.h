@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -16,82 +17,93 @@ class WordEmbedding;
 
 namespace sentencode::models {
 
-/// What makes one vector of a sentence's states: paper 002's multi-head attention with vectors or scalars as
-/// weights, or one of the poolings that it compares itself with.
+/// How the states of a sentence become its embedding: by paper 002's multi-head attention with vectors or
+/// scalars as weights, or by one of the poolings that it is compared with.
 enum class SentencePooling { generalized, scalar, mean, max, mean_max, last };
 
-void parse(std::string_view name, SentencePooling& choice);  // InvalidInput names the choices
-std::string_view name_of(SentencePooling choice);
+constexpr std::array<std::string_view, 6> names(SentencePooling) {
+  return {"generalized", "scalar", "mean", "max", "mean_max", "last"};
+}
 
 struct GeneralizedPoolingOptions {
-  std::int64_t words = 0;     // ids, if their vectors are trained; the last is that of all other words
-  std::int64_t features = 0;  // E, of a word's vector
+  std::int64_t words = 0;     // ids, the last one for unknown words
+  std::int64_t features = 0;  // E
   bool trainable_words = false;
-  // Words' characters.
   bool characters = true;
   std::string alphabet =
       "!\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~";
-  std::int64_t max_characters = 20;  // of a word that are seen
+  std::int64_t max_characters = 20;
   std::int64_t character_features = 15;
   std::int64_t character_filters = 100;
   std::vector<std::int64_t> character_windows = {1, 3, 5};
-  // The encoder.
-  std::int64_t hidden = 600;  // d, units of each direction
+  std::int64_t hidden = 600;  // d
   std::int64_t layers = 3;    // L
   nn::Shortcuts shortcuts = nn::Shortcuts::input;
-  double dropout = 0.5;     // on words' rows
-  bool boundaries = false;  // whether symbols stand before a sentence's first word and behind its last one
-  bool orthogonal = false;  // where the LSTMs' weights begin: see nn::RecurrentOptions
-  // The pooling.
+  double dropout = 0.5;
+  bool boundaries = false;
+  bool orthogonal = false;
   SentencePooling pooling = SentencePooling::generalized;
   std::int64_t heads = 5;               // I
   std::int64_t attention_hidden = 600;  // d_a
   nn::Activation attention_activation = nn::Activation::relu;
   nn::Penalty penalty = nn::Penalty::parameters;
-  double mu = 0.01;             // weight of the penalty
-  double margin = 1;            // its lambda
-  bool batch_distance = false;  // whether distances are means over a batch, as in the public code
+  double mu = 0.01;
+  double margin = 1;  // lambda
+  bool batch_distance = false;
 
-  static constexpr std::string_view kLater[] = {"boundaries", "orthogonal"};  // files may lack them
+  static constexpr std::string_view kLater[] = {"boundaries", "orthogonal"};  // may be missing in files
 };
 
 template <OptionsOf<GeneralizedPoolingOptions> Options, typename Visit>
 void for_options(Options& of, const Visit& visit) {
-  visit("words", of.words);
-  visit("features", of.features);
-  visit("trainable_words", of.trainable_words);
-  visit("characters", of.characters);
-  visit("alphabet", of.alphabet);
-  visit("max_characters", of.max_characters);
-  visit("character_features", of.character_features);
-  visit("character_filters", of.character_filters);
-  visit("character_windows", of.character_windows);
-  visit("hidden", of.hidden);
-  visit("layers", of.layers);
-  visit("shortcuts", of.shortcuts);
-  visit("dropout", of.dropout);
-  visit("boundaries", of.boundaries);
-  visit("orthogonal", of.orthogonal);
-  visit("pooling", of.pooling);
-  visit("heads", of.heads);
-  visit("attention_hidden", of.attention_hidden);
-  visit("attention_activation", of.attention_activation);
-  visit("penalty", of.penalty);
-  visit("mu", of.mu);
-  visit("margin", of.margin);
-  visit("batch_distance", of.batch_distance);
+  visit(
+      "words", of.words,
+      at_least(1, "Number of word ids, if word vectors are trained; the last one is that of unknown words."));
+  visit("features", of.features, at_least(1, "Dimensions of a word vector."));
+  visit("trainable_words", of.trainable_words, {"Trains the word vectors."});
+  visit("characters", of.characters, {"Adds features of a word's characters to its vector."});
+  visit("alphabet", of.alphabet, {"The characters that have ids."});
+  visit("max_characters", of.max_characters, at_least(1, "Characters of a word that are read."));
+  visit("character_features", of.character_features, at_least(1, "Dimensions of a character's vector."));
+  visit("character_filters", of.character_filters, at_least(1, "Character filters of each window width."));
+  visit("character_windows", of.character_windows,
+        at_least(1, "Window widths of the character filters, in characters."));
+  visit("hidden", of.hidden, at_least(1, "Units of each direction of an LSTM."));
+  visit("layers", of.layers, at_least(1, "Number of stacked bidirectional LSTMs."));
+  visit(
+      "shortcuts", of.shortcuts,
+      {"Inputs of a layer above the first besides the layer below: \"none\", the \"input\" of the stack (the "
+       "paper's), or \"all\", the input and all layers below."});
+  visit("dropout", of.dropout, dropout_probability("Dropout probability of the word vectors."));
+  visit("boundaries", of.boundaries,
+        {"Adds a symbol before the first and after the last word of a sentence, whose vectors are trained."});
+  visit("orthogonal", of.orthogonal,
+        {"Initialises the LSTMs' weights with orthogonal matrices: see `sentencode.nn.RecurrentStack`."});
+  visit("pooling", of.pooling,
+        {"\"generalized\": attention with vectors as weights; \"scalar\": with scalars (Lin et al. 2017); "
+         "\"mean\", \"max\", \"mean_max\", or \"last\", the last state of each direction."});
+  visit("heads", of.heads, at_least(1, "Heads of the attention."));
+  visit("attention_hidden", of.attention_hidden,
+        at_least(1, "Hidden units of the attention: of each head, or with scalars of all heads together."));
+  visit("attention_activation", of.attention_activation,
+        {"Activation of the attention's hidden layer: \"relu\" or \"tanh\"."});
+  visit("penalty", of.penalty, {"What the penalty makes different between heads."});
+  visit("mu", of.mu, at_least(0, "Weight of the penalty."));
+  visit("margin", of.margin,
+        at_least(0, "Squared distance from which heads have no penalty: the paper's lambda."));
+  visit("batch_distance", of.batch_distance,
+        {"Compares distances with the margin after averaging them over the batch, as in the public code."});
 }
 
-/// The encoder of paper 002 (Chen et al. 2018): words' vectors and their characters, stacked bidirectional
-/// LSTMs with shortcuts, and generalized pooling. What is learnt a head says: a classifier of sentences or of
-/// pairs in the paper.
+/// The encoder of paper 002 (Chen et al. 2018): word vectors and characters, stacked bidirectional LSTMs with
+/// shortcuts, and generalized pooling. It is trained with a head; in the paper a classifier of sentences or
+/// pairs.
 ///
-/// Read in paper 002: words' vectors beside maxima of character convolutions; eq. 1 to 3, where every layer
-/// above the first sees words and the layer below; eq. 5 and 6; the penalties of eq. 7 to 9.
-/// Read in its public code: words' vectors stay as they are given; dropout falls on words' rows, once for all
-/// layers that see them, and within the classifier; `boundaries`, whose rows it draws by chance and leaves so
-/// (here they are learnt), and `orthogonal`.
-/// Inferred: of a word's characters the first 20 are seen; filters have biases.
+/// In paper 002: word vectors concatenated with the maxima of character convolutions; eq. 1 to 3, where every
+/// layer above the first reads the words and the layer below; eq. 5 and 6; the penalties of eq. 7 to 9.
+/// In its public code: word vectors are not trained; dropout of the word vectors, with one mask for all
+/// layers that read them, and within the classifier; `boundaries`, whose vectors stay random there and are
+/// trained here; `orthogonal`. Our choice: the first 20 characters of a word are read; filters have biases.
 class GeneralizedPoolingNetwork : public SentenceNetwork {
  public:
   using Options = GeneralizedPoolingOptions;
@@ -101,34 +113,34 @@ class GeneralizedPoolingNetwork : public SentenceNetwork {
   std::int64_t features() const override { return options_.features; }
   std::int64_t dim() const override;
   WordInputs word_inputs() const override;
-  at::Tensor word_rows(const Words& words) override;  // [W, E + characters']
+  at::Tensor word_rows(const Words& words) override;  // [W, E + character features]
   at::Tensor encode(const Sequences& sentences) override;
   Encoded encode_for_head(const Sequences& sentences, std::int64_t sides) override;
-  /// Its heads' penalty, without mu, and the share of pairs of heads that it moves.
+  /// The penalty without mu, and the fraction of pairs of heads within the margin.
   std::vector<std::string> head_figures() const override;
-  /// InvalidInput: without a head nothing is learnt.
+  /// InvalidInput: this network is trained with a head.
   training::Loss loss(const training::TensorBatch& batch) override;
 
-  /// The weight of each word in each number of a sentence's vector, [B, I, T, D]; of scalar attention and of
-  /// "mean" [B, I, T, 1]. Of "max" and "last" they are 1 where a number comes from. With boundaries T counts
-  /// both symbols.
+  /// Weights of the words in each dimension of the embedding, [B, I, T, D]; with scalar attention and "mean"
+  /// [B, I, T, 1]. With "max" and "last" they are 1 for the word that a dimension comes from, else 0. With
+  /// boundaries T counts both symbols.
   at::Tensor attention(const Sequences& sentences) const;
-  void load_words(const at::Tensor& rows);  // [words, E], if they are trained
+  void load_words(const at::Tensor& rows);  // [words, E]; InvalidInput if they are not trained
 
  private:
-  Sequences bounded(const Sequences& sentences) const;  // with their symbols, if they have any
+  Sequences bounded(const Sequences& sentences) const;  // with boundary symbols, if the network has them
   bool attends() const;
   bool penalised() const;
   struct States {
     at::Tensor h;     // [B, T, D]
-    at::Tensor last;  // [B, D], of each direction
+    at::Tensor last;  // [B, D], the last state of each direction
   };
-  // Of sentences that are `bounded`.
+  // Their arguments are `bounded`.
   States states(const Sequences& sentences) const;
   at::Tensor pooled(const States& states, const Sequences& sentences) const;  // [B, dim]
 
   GeneralizedPoolingOptions options_;
-  at::Tensor boundaries_;  // [2, E + characters'], undefined for none
+  at::Tensor boundaries_;  // [2, E + character features]; undefined for none
   std::shared_ptr<nn::WordEmbedding> table_;
   std::shared_ptr<nn::CharacterCnn> characters_;
   std::shared_ptr<nn::RecurrentStack> encoder_;

@@ -11,18 +11,17 @@
 
 namespace sentencode::models {
 
-/// What is learnt from the rows of sentences, whatever network makes them: of single sentences, of pairs, of
-/// triples.
+/// A loss on the embeddings of single sentences, pairs or triples, for networks of every family.
 class Head : public torch::nn::Module {
  public:
   using Module::Module;
 
-  /// Rows z [B, dim] of each sentence of B examples, and their labels -> the sum of their losses.
-  virtual training::Loss loss(const std::vector<at::Tensor>& rows, const at::Tensor& labels) = 0;
-  /// What it says of examples: [B], or [B, classes], or rows.
-  virtual at::Tensor predict(const std::vector<at::Tensor>& rows) = 0;
+  /// The sum of the losses of B examples, given the embeddings z [B, dim] of each of their sentences.
+  virtual training::Loss loss(const std::vector<at::Tensor>& z, const at::Tensor& labels) = 0;
+  /// Predictions for examples: [B], [B, classes] or embeddings.
+  virtual at::Tensor predict(const std::vector<at::Tensor>& z) = 0;
 
-  /// Its kind and options as JSON, of which `make_head` makes one alike, with other weights.
+  /// Kind and options as JSON, for `make_head`.
   std::string config() const;
 };
 

@@ -1,8 +1,9 @@
-// All heads: the one table that loader, `make_head` and bindings go through.
+// The table of all heads, which `make_head`, the loader and the bindings read.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -19,40 +20,41 @@ class LinearImpl;
 namespace sentencode::models {
 
 struct ClassifierOptions {
-  std::int64_t features = 1;   // Z, of a sentence's row
-  std::int64_t sentences = 1;  // of an example: 1 or 2
+  std::int64_t features = 1;  // Z
+  std::int64_t sentences = 1;
   std::int64_t classes = 2;
   std::int64_t hidden = 600;
-  std::int64_t layers = 2;  // hidden ones
-  bool shortcuts = true;    // each hidden layer above the first sees the input, too
+  std::int64_t layers = 2;
+  bool shortcuts = true;
   nn::Activation activation = nn::Activation::relu;
-  double dropout = 0.5;  // on hidden layers
+  double dropout = 0.5;
 };
 
 template <OptionsOf<ClassifierOptions> Options, typename Visit>
 void for_options(Options& of, const Visit& visit) {
-  visit("features", of.features);
-  visit("sentences", of.sentences);
-  visit("classes", of.classes);
-  visit("hidden", of.hidden);
-  visit("layers", of.layers);
-  visit("shortcuts", of.shortcuts);
-  visit("activation", of.activation);
-  visit("dropout", of.dropout);
+  visit("features", of.features, at_least(1, "Dimensions of a sentence embedding."));
+  visit("sentences", of.sentences, {"Sentences of an example.", 1, 2});
+  visit("classes", of.classes, at_least(2, "Number of classes."));
+  visit("hidden", of.hidden, at_least(1, "Units of each hidden layer."));
+  visit("layers", of.layers, at_least(0, "Number of hidden layers; 0: logistic regression."));
+  visit("shortcuts", of.shortcuts, {"Makes the input an input of every hidden layer."});
+  visit("activation", of.activation, {"Activation of the hidden layers."});
+  visit("dropout", of.dropout, dropout_probability("Dropout probability of the hidden layers."));
 }
 
-/// Tells the class of a sentence a, or of a pair (a, b): -log p(class | [a; b; |a - b|; a * b]), eq. 10 of
-/// paper 002, by a perceptron with shortcuts. `class_weights` multiply the losses of examples.
+/// Predicts the class of a sentence a, or of a pair (a, b), by a multi-layer perceptron:
+/// -log p(class | [a; b; |a - b|; a * b]), eq. 10 of paper 002. `class_weights` multiply the losses of
+/// examples.
 class Classifier : public Head {
  public:
   using Options = ClassifierOptions;
   explicit Classifier(const ClassifierOptions& options);
   const ClassifierOptions& options() const { return options_; }
 
-  at::Tensor scores(const std::vector<at::Tensor>& rows) const;  // [B, C]
-  training::Loss loss(const std::vector<at::Tensor>& rows, const at::Tensor& labels) override;
-  at::Tensor predict(const std::vector<at::Tensor>& rows) override;  // probabilities [B, C]
-  void set_class_weights(const at::Tensor& weights);                 // [C]
+  at::Tensor scores(const std::vector<at::Tensor>& z) const;  // [B, C]
+  training::Loss loss(const std::vector<at::Tensor>& z, const at::Tensor& labels) override;
+  at::Tensor predict(const std::vector<at::Tensor>& z) override;  // probabilities [B, C]
+  void set_class_weights(const at::Tensor& weights);              // [C]
 
  private:
   ClassifierOptions options_;
@@ -62,60 +64,58 @@ class Classifier : public Head {
 };
 
 struct CosineRegressionOptions {
-  double low = 0;   // the score that a cosine of 0 stands for
-  double high = 1;  // that of 1
+  double low = 0;
+  double high = 1;
 };
 
 template <OptionsOf<CosineRegressionOptions> Options, typename Visit>
 void for_options(Options& of, const Visit& visit) {
-  visit("low", of.low);
-  visit("high", of.high);
+  visit("low", of.low, {"The score of a cosine of 0."});
+  visit("high", of.high, {"The score of a cosine of 1."});
 }
 
-/// The cosine of a pair is its score: (cos(a, b) - (y - low) / (high - low))^2.
+/// Regresses the score y of a pair on its cosine: (cos(a, b) - (y - low) / (high - low))^2.
 class CosineRegression : public Head {
  public:
   using Options = CosineRegressionOptions;
   explicit CosineRegression(const CosineRegressionOptions& options);
   const CosineRegressionOptions& options() const { return options_; }
 
-  training::Loss loss(const std::vector<at::Tensor>& rows, const at::Tensor& labels) override;
-  at::Tensor predict(const std::vector<at::Tensor>& rows) override;  // scores [B]
+  training::Loss loss(const std::vector<at::Tensor>& z, const at::Tensor& labels) override;
+  at::Tensor predict(const std::vector<at::Tensor>& z) override;  // scores [B]
 
  private:
   CosineRegressionOptions options_;
 };
 
 struct MultipleNegativesOptions {
-  double scale = 20;  // of cosines
+  double scale = 20;
 };
 
 template <OptionsOf<MultipleNegativesOptions> Options, typename Visit>
 void for_options(Options& of, const Visit& visit) {
-  visit("scale", of.scale);
+  visit("scale", of.scale, {"Factor of the cosines in the softmax."});
 }
 
-/// Which sentence of the batch belongs to a sentence (Henderson et al. 2017): -log softmax_j(scale cos(a_i,
-/// p_j)) at i = j. The third sentences of triples are more of the wrong ones. Of several processes each ranks
-/// what is in its own part of the batch.
+/// Finds the partner of a sentence among those of the batch (Henderson et al. 2017): -log softmax_j(scale
+/// cos(a_i, p_j)) at i = j. The third sentences of triples are further negatives. Each process ranks the
+/// sentences of its own part of the batch.
 class MultipleNegatives : public Head {
  public:
   using Options = MultipleNegativesOptions;
   explicit MultipleNegatives(const MultipleNegativesOptions& options);
   const MultipleNegativesOptions& options() const { return options_; }
 
-  training::Loss loss(const std::vector<at::Tensor>& rows, const at::Tensor& labels) override;
-  at::Tensor predict(const std::vector<at::Tensor>& rows) override;  // cosines of the first two [B]
+  training::Loss loss(const std::vector<at::Tensor>& z, const at::Tensor& labels) override;
+  at::Tensor predict(const std::vector<at::Tensor>& z) override;  // cosines of the first two [B]
 
  private:
   MultipleNegativesOptions options_;
 };
 
-/// How far rows lie apart.
 enum class Distance { euclidean, cosine };
 
-void parse(std::string_view name, Distance& choice);  // InvalidInput names the choices
-std::string_view name_of(Distance choice);
+constexpr std::array<std::string_view, 2> names(Distance) { return {"euclidean", "cosine"}; }
 
 struct TripletOptions {
   double margin = 1;
@@ -124,52 +124,53 @@ struct TripletOptions {
 
 template <OptionsOf<TripletOptions> Options, typename Visit>
 void for_options(Options& of, const Visit& visit) {
-  visit("margin", of.margin);
-  visit("distance", of.distance);
+  visit("margin", of.margin, at_least(0, "Margin between the two distances."));
+  visit("distance", of.distance, {"Distance of two embeddings."});
 }
 
-/// A sentence lies nearer to the second than to the third: max(d(a, p) - d(a, n) + margin, 0).
+/// Makes a sentence a closer to p than to n: max(d(a, p) - d(a, n) + margin, 0).
 class Triplet : public Head {
  public:
   using Options = TripletOptions;
   explicit Triplet(const TripletOptions& options);
   const TripletOptions& options() const { return options_; }
 
-  training::Loss loss(const std::vector<at::Tensor>& rows, const at::Tensor& labels) override;
-  at::Tensor predict(const std::vector<at::Tensor>& rows) override;  // d(a, n) - d(a, p) [B]
+  training::Loss loss(const std::vector<at::Tensor>& z, const at::Tensor& labels) override;
+  at::Tensor predict(const std::vector<at::Tensor>& z) override;  // d(a, n) - d(a, p) [B]
 
  private:
-  at::Tensor nearer(const std::vector<at::Tensor>& rows) const;
+  at::Tensor difference(const std::vector<at::Tensor>& z) const;  // d(a, n) - d(a, p) [B]
 
   TripletOptions options_;
 };
 
 struct RowRegressionOptions {
-  std::int64_t features = 1;  // Z, of a sentence's row
-  std::int64_t targets = 1;   // Y, of the rows that are imitated
-  bool projection = true;     // whether a linear map leads there; else widths must be the same
+  std::int64_t features = 1;  // Z
+  std::int64_t targets = 1;   // Y
+  bool projection = true;
   Distance distance = Distance::euclidean;
 };
 
 template <OptionsOf<RowRegressionOptions> Options, typename Visit>
 void for_options(Options& of, const Visit& visit) {
-  visit("features", of.features);
-  visit("targets", of.targets);
-  visit("projection", of.projection);
-  visit("distance", of.distance);
+  visit("features", of.features, at_least(1, "Dimensions of a sentence embedding."));
+  visit("targets", of.targets, at_least(1, "Dimensions of the target embeddings."));
+  visit("projection", of.projection,
+        {"Maps embeddings linearly to the targets; without it both have the same dimensions."});
+  visit("distance", of.distance, {"Distance of two embeddings."});
 }
 
-/// A sentence's row, or a linear map of it, is that of another encoder: the mean of squared differences, or
-/// 1 - cosine. Labels are places among the rows that `set_targets` was given.
+/// Regresses the embeddings of another encoder on the sentence embeddings, or a linear map of them: the mean
+/// of squared differences, or 1 - cosine. Labels are rows of `set_targets`.
 class RowRegression : public Head {
  public:
   using Options = RowRegressionOptions;
   explicit RowRegression(const RowRegressionOptions& options);
   const RowRegressionOptions& options() const { return options_; }
 
-  training::Loss loss(const std::vector<at::Tensor>& rows, const at::Tensor& labels) override;
-  at::Tensor predict(const std::vector<at::Tensor>& rows) override;  // rows [B, Y]
-  void set_targets(const at::Tensor& rows);                          // [n, Y]; no part of files
+  training::Loss loss(const std::vector<at::Tensor>& z, const at::Tensor& labels) override;
+  at::Tensor predict(const std::vector<at::Tensor>& z) override;  // embeddings [B, Y]
+  void set_targets(const at::Tensor& targets);                    // [n, Y]; not saved
 
  private:
   RowRegressionOptions options_;
@@ -177,7 +178,7 @@ class RowRegression : public Head {
   at::Tensor targets_;
 };
 
-/// A head's class, which has `Options` and is made of them, and its name.
+/// A head class and its name.
 template <typename Class>
 struct HeadKind {
   using Type = Class;
@@ -195,7 +196,7 @@ void for_heads(const Visit& visit) {
   visit(HeadKind<Triplet>{"Triplet"});
 }
 
-/// A head as its config says. InvalidInput where the JSON is none, or has an unknown kind, key or value.
+/// A head with the options of a config. InvalidInput for malformed JSON, and an unknown kind, key or value.
 std::shared_ptr<Head> make_head(const std::string& config);
 
 }  // namespace sentencode::models

@@ -14,7 +14,7 @@ namespace sentencode::models {
 
 struct LSTMAutoencoderOptions {
   AutoencoderOptions words{};
-  LayerOptions layers{};  // hidden is even: a half for each direction
+  LayerOptions layers{};  // hidden is even: half of it for each direction
   nn::Pooling pooling = nn::Pooling::mean_max;
 };
 
@@ -22,16 +22,15 @@ template <OptionsOf<LSTMAutoencoderOptions> Options, typename Visit>
 void for_options(Options& of, const Visit& visit) {
   for_options(of.words, visit);
   for_options(of.layers, visit);
-  visit("pooling", of.pooling);
+  visit("pooling", of.pooling, {"Poolings in the sentence embedding: \"mean_max\", \"mean\" or \"max\"."});
 }
 
-/// The recurrent twin of MeanMaxNetwork, RAE in section 4.4 of paper 000, which leaves its code out.
+/// The recurrent variant of MeanMaxNetwork: RAE in section 4.4 of paper 000, which published no code for it.
 ///
-/// Read there: self-attention is replaced by recurrence; a bidirectional LSTM's vectors are pooled; an LSTM
-/// decoder attends over the latent rows; sizes are those of the other models.
-/// Inferred: a direction of the encoder has half of the hidden units, so that vectors are as wide as the
-/// AAE's; words have no positions, which recurrence does not need; the decoder's LSTM begins at zero, and
-/// what follows it (eq. 16-20) stays as it was.
+/// In the paper: LSTMs replace self-attention; the states of a bidirectional LSTM are pooled; an LSTM decoder
+/// attends to the pooled vectors; sizes are those of the other models.
+/// Our choice: each direction of the encoder has half of the hidden units, so that embeddings are as wide as
+/// the AAE's; no position encodings; the decoder's LSTM starts from zero, and eq. 16-20 follow it unchanged.
 class LSTMAutoencoderNetwork : public LatentAutoencoder {
  public:
   using Options = LSTMAutoencoderOptions;
@@ -40,15 +39,15 @@ class LSTMAutoencoderNetwork : public LatentAutoencoder {
 
   at::Tensor encode(const Sequences& sentences) override;
   at::Tensor decode(const at::Tensor& z, const Sequences& y) override;
-  nn::DecoderStart start(const nn::DecoderMemory& given) override;
+  nn::DecoderStart start(const nn::DecoderMemory& memory) override;
   nn::DecoderStep step(const at::Tensor& ids, const nn::DecoderMemory& memory,
                        const nn::DecoderCache& cache) override;
   at::Tensor attention(const Sequences& sentences) override;
 
  private:
   at::Tensor rows(const at::Tensor& z) const;  // [B, dim] -> [B, rows, H]
-  at::Tensor drop(const at::Tensor& x) const;  // of words' vectors
-  at::Tensor recur(const Sequences& y) const;  // [B, T, H], what takes the place of eq. 15
+  at::Tensor drop(const at::Tensor& x) const;  // dropout of the word vectors
+  at::Tensor recur(const Sequences& y) const;  // [B, T, H], in the place of eq. 15
 
   LSTMAutoencoderOptions options_;
   std::shared_ptr<nn::RecurrentStack> encoder_, decoder_;

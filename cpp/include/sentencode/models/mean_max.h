@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <memory>
-#include <string>
+#include <string_view>
 
 #include "sentencode/models/autoencoder.h"
 #include "sentencode/models/latent_attention.h"
@@ -9,21 +11,27 @@
 
 namespace sentencode::models {
 
+enum class PositionEncoding { sinusoidal, learnt };
+
+constexpr std::array<std::string_view, 2> names(PositionEncoding) { return {"sinusoidal", "learnt"}; }
+
 struct MeanMaxOptions {
   AutoencoderOptions words{};
   LayerOptions layers{};
   nn::Pooling pooling = nn::Pooling::mean_max;
-  std::string positions = "sinusoidal";  // or "learnt", as the public code has it
-  std::int64_t places = 34;              // of learnt positions; words beyond them have the last one's
+  PositionEncoding positions = PositionEncoding::sinusoidal;
+  std::int64_t places = 34;
 };
 
 template <OptionsOf<MeanMaxOptions> Options, typename Visit>
 void for_options(Options& of, const Visit& visit) {
   for_options(of.words, visit);
   for_options(of.layers, visit);
-  visit("pooling", of.pooling);
-  visit("positions", of.positions);
-  visit("places", of.places);
+  visit("pooling", of.pooling, {"Poolings in the sentence embedding: \"mean_max\", \"mean\" or \"max\"."});
+  visit("positions", of.positions,
+        {"Position encodings: \"sinusoidal\", or \"learnt\" as in the public code."});
+  visit("places", of.places,
+        at_least(1, "Number of learnt position encodings; later positions have the last one's."));
 }
 
 class MeanMaxEncoder;
@@ -36,10 +44,11 @@ class MeanMaxNetwork : public LatentAutoencoder {
   explicit MeanMaxNetwork(const MeanMaxOptions& options);
   const MeanMaxOptions& options() const { return options_; }
 
-  /// [mean, max]: the paper writes the maximum first, its code the mean. Attention knows no order.
+  /// [mean, max], in the order of the public code; the paper has the maximum first. Attention ignores the
+  /// order.
   at::Tensor encode(const Sequences& sentences) override;
   at::Tensor decode(const at::Tensor& z, const Sequences& y) override;
-  nn::DecoderStart start(const nn::DecoderMemory& given) override;
+  nn::DecoderStart start(const nn::DecoderMemory& memory) override;
   nn::DecoderStep step(const at::Tensor& ids, const nn::DecoderMemory& memory,
                        const nn::DecoderCache& cache) override;
   at::Tensor attention(const Sequences& sentences) override;

@@ -1,4 +1,4 @@
-// All families: the one table that loader, `make_network` and bindings go through.
+// The table of all families, which `make_network`, the loader and the bindings read.
 #pragma once
 
 #include <functional>
@@ -17,14 +17,14 @@
 
 namespace sentencode::models {
 
-/// A network's class, which has `Options` and is made of them, and its names.
+/// A network class and its names.
 template <typename Class>
 struct Kind {
   using Network = Class;
   using Options = typename Class::Options;
-  const char* encoder;             // what files call the encoder, and Python's class is called
-  const char* network;             // the like of the network
-  std::string_view formerly = {};  // what older files call the network
+  const char* encoder;             // the encoder in files, and its Python class
+  const char* network;             // the network in files, and its Python class
+  std::string_view formerly = {};  // the network in older files
 };
 
 /// Calls visit(Kind<...>) for each, sorted by the encoders' names.
@@ -40,18 +40,23 @@ void for_networks(const Visit& visit) {
   visit(Kind<SkipThoughtsNetwork>{"SkipThoughts", "SkipThoughtsNetwork"});
 }
 
-/// Networks that are written elsewhere, by the name that their configs have: `make` gets the whole JSON. What
-/// was registered before by that name is replaced; InvalidInput where it is one of the table.
+/// Registers a network outside the table, by the name in its config: `make` gets the whole JSON. It replaces
+/// one of the same name. InvalidInput if the table has the name.
 using MakeNetwork = std::function<std::shared_ptr<SentenceNetwork>(const std::string& config)>;
 void register_network(const std::string& network, MakeNetwork make);
 
-/// The name that a network has in the table, be this its former one; empty if it is none of the table.
+/// The current name of a network in the table, given that or its old name; empty if the table has neither.
 std::string name_in_table(const std::string& network);
 
-/// A network as its config says. InvalidInput where the JSON is none, or has an unknown kind, key or value.
+/// A network with the options of a config. InvalidInput for malformed JSON, and an unknown kind, key or
+/// value.
 std::shared_ptr<SentenceNetwork> make_network(const std::string& config);
 
-/// The config of a network with all its options as they are by default. InvalidInput for an unknown kind.
+/// The config of a network with its default options. InvalidInput for an unknown kind.
 std::string default_config(const std::string& network);
+
+/// The options of a network of the table as a JSON array: name, kind ("bool", "int", "float", "str", "ints"),
+/// default, choices, low, high, below and text of each.
+std::string described_options(const std::string& network);
 
 }  // namespace sentencode::models

@@ -18,26 +18,27 @@ namespace sentencode::models {
 
 struct SkipThoughtsOptions {
   nn::WordWriterOptions words{.trainable_words = true};
-  std::int64_t hidden = 2400;  // of a sentence's vector, and of both decoders
-  bool bidirectional = false;  // a half of `hidden` for each direction then
+  std::int64_t hidden = 2400;
+  bool bidirectional = false;
 };
 
 template <OptionsOf<SkipThoughtsOptions> Options, typename Visit>
 void for_options(Options& of, const Visit& visit) {
   for_options(of.words, visit);
-  visit("tied", of.words.tied);
-  visit("hidden", of.hidden);
-  visit("bidirectional", of.bidirectional);
+  visit("tied", of.words.tied,
+        {"Ties the output layer to the word embeddings, to whose width the decoder states are then mapped."});
+  visit("hidden", of.hidden, at_least(1, "Dimensions of a sentence embedding, and units of both decoders."));
+  visit("bidirectional", of.bidirectional,
+        {"Makes the encoder bidirectional, with half of `hidden` in each direction."});
 }
 
-/// Skip-thoughts (Kiros et al. 2015), which paper 001 compares itself with: a sentence's vector is the last
-/// state of a GRU, with which two more GRUs begin to write the sentence before and the sentence behind it.
-/// Batches have three fields: the sentence, the one before, the one behind it, both with their ends.
+/// Skip-thoughts (Kiros et al. 2015), the baseline of paper 001: the sentence embedding is the last state of
+/// a GRU, and the initial state of two more GRUs that predict the previous and the next sentence. Batches
+/// have three fields: the sentence, the previous one, the next one, the last two with their ends.
 ///
-/// Read in its public code: decoders are as wide as the vector, which is their first state; one softmax for
-/// both, with a matrix of its own. Its two directions are two models, of which vectors are put side by side;
-/// here they are one, with 1200 units each.
-/// Tied, where the word table is that matrix, states are mapped to the width of words before.
+/// In its public code: decoders are as wide as the embedding, which is their initial state; both share one
+/// softmax. Its two directions are two models whose embeddings are concatenated; here they are one model,
+/// with 1200 units each.
 class SkipThoughtsNetwork : public WritingNetwork {
  public:
   using Options = SkipThoughtsOptions;
@@ -46,16 +47,16 @@ class SkipThoughtsNetwork : public WritingNetwork {
 
   at::Tensor encode(const Sequences& sentences) override;
   training::Loss loss(const training::TensorBatch& batch) override;
-  /// What each decoder's words cost, -log p.
+  /// -log p of each decoder's words.
   std::vector<std::string> figures() const override { return {"previous", "next"}; }
 
  private:
-  nn::WrittenLoss told(const nn::RecurrentStack& decoder, const at::Tensor& z,
-                       const training::TokenTensors& words) const;
+  nn::WrittenLoss decoder_loss(const nn::RecurrentStack& decoder, const at::Tensor& z,
+                               const training::TokenTensors& words) const;
 
   SkipThoughtsOptions options_;
   std::shared_ptr<nn::RecurrentStack> encoder_, previous_, next_;
-  std::shared_ptr<torch::nn::LinearImpl> narrow_;  // where the softmax is tied
+  std::shared_ptr<torch::nn::LinearImpl> project_;  // to the width of words, if tied
 };
 
 }  // namespace sentencode::models

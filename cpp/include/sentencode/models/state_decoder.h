@@ -16,8 +16,8 @@ class LinearImpl;
 
 namespace sentencode::models {
 
-/// A recurrent decoder that is told of a sentence only where it begins: h_0, and for an LSTM c_0, are
-/// tanh(W z + b).
+/// A recurrent decoder that reads the sentence embedding z only in its initial state: h_0, and c_0 of an
+/// LSTM, are tanh(W z + b).
 class StateDecoder : public torch::nn::Module {
  public:
   StateDecoder(std::int64_t features, std::int64_t code, std::int64_t hidden, nn::Cell cell = nn::Cell::lstm);
@@ -28,7 +28,7 @@ class StateDecoder : public torch::nn::Module {
                                                  const nn::RecurrentState& state) const;
 
  private:
-  std::int64_t parts_;  // of the state
+  std::int64_t parts_;  // 1: h; 2: h and c
   std::shared_ptr<torch::nn::LinearImpl> begin_;
   std::shared_ptr<nn::RecurrentStack> recurrent_;
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -20,57 +21,76 @@ class TransformerEncoder;
 
 namespace sentencode::models {
 
-/// Table 1 of paper 003, and section 3.3: which encoder states are used, how they are combined, and how the
-/// decoder gets them.
+/// The architectures in Table 1 and section 3.3 of paper 003: how encoder states become a sentence embedding,
+/// and how the decoder reads it.
 enum class Architecture {
-  attn,           // all states; the decoder attends to them: there is no sentence vector
-  final,          // the last state of each direction begins the decoder
-  final_ctx,      // and is seen by the decoder at each word
-  avgpool,        // the mean of all states begins the decoder
-  avgpool_ctx,    // and is seen at each word
-  maxpool,        // their maximum begins the decoder
-  maxpool_ctx,    // and is seen at each word
-  attn_ctx,       // inner attention; all heads are seen at each word
+  attn,           // no embedding: the decoder attends to all states
+  final,          // the last state of each direction initialises the decoder
+  final_ctx,      // and is an input of the decoder at each word
+  avgpool,        // the mean of all states initialises the decoder
+  avgpool_ctx,    // and is an input at each word
+  maxpool,        // their maximum initialises the decoder
+  maxpool_ctx,    // and is an input at each word
+  attn_ctx,       // inner attention; all heads are an input at each word
   attn_attn,      // inner attention; the decoder attends to the heads: compound attention
   trf,            // a Transformer
-  trf_attn_attn,  // one whose decoder attends to the heads of an inner attention
+  trf_attn_attn,  // a Transformer whose decoder attends to the heads of an inner attention
 };
 
-void parse(std::string_view name, Architecture& choice);  // InvalidInput names the choices
-std::string_view name_of(Architecture choice);
+constexpr std::array<std::string_view, 11> names(Architecture) {
+  return {"attn",        "final",    "final_ctx", "avgpool", "avgpool_ctx",  "maxpool",
+          "maxpool_ctx", "attn_ctx", "attn_attn", "trf",     "trf_attn_attn"};
+}
 
 struct TranslationOptions {
   nn::WordWriterOptions words{.trainable_words = true};  // of the target language
-  std::int64_t source_words = 0;                         // rows of the source language's table
+  std::int64_t source_words = 0;
   Architecture architecture = Architecture::attn_attn;
-  std::int64_t hidden = 500;           // units of each direction; of a Transformer half its width
-  std::int64_t decoder_hidden = 1000;  // units of the decoder's GRUs
-  std::int64_t size = 0;               // numbers of a sentence's vector; 0: those of a state, 2 hidden
-  std::int64_t heads = 8;              // r, of the inner attention
-  std::int64_t attention = 500;        // d, hidden units of the inner and of the decoder's attention
-  bool begins_with_sentence = false;   // whether the decoder of compound attention begins with M, too
-  std::int64_t layers = 1;             // of the encoder; of a Transformer's decoder, too
-  std::int64_t attention_heads = 8;    // of a Transformer's attentions
-  std::int64_t inner = 2048;           // of its feed-forward layers
-  double dropout = 0.1;                // on words, states, and what words are told from
+  std::int64_t hidden = 500;
+  std::int64_t decoder_hidden = 1000;
+  std::int64_t size = 0;
+  std::int64_t heads = 8;        // r
+  std::int64_t attention = 500;  // d
+  bool begins_with_sentence = false;
+  std::int64_t layers = 1;
+  std::int64_t attention_heads = 8;
+  std::int64_t inner = 2048;
+  double dropout = 0.1;
 };
 
 template <OptionsOf<TranslationOptions> Options, typename Visit>
 void for_options(Options& of, const Visit& visit) {
   for_options(of.words, visit);
-  visit("tied", of.words.tied);
-  visit("source_words", of.source_words);
-  visit("architecture", of.architecture);
-  visit("hidden", of.hidden);
-  visit("decoder_hidden", of.decoder_hidden);
-  visit("size", of.size);
-  visit("heads", of.heads);
-  visit("attention", of.attention);
-  visit("begins_with_sentence", of.begins_with_sentence);
-  visit("layers", of.layers);
-  visit("attention_heads", of.attention_heads);
-  visit("inner", of.inner);
-  visit("dropout", of.dropout);
+  visit("tied", of.words.tied, {"Ties the output layer to the target word embeddings."});
+  visit("source_words", of.source_words, at_least(1, "Number of word ids of the source language."));
+  visit("architecture", of.architecture,
+        {"How the decoder reads the sentence. \"attn\" and \"trf\", a Transformer: it attends to all encoder "
+         "states, and there is no sentence embedding. \"final\", \"avgpool\", \"maxpool\": the last state of "
+         "each "
+         "direction, the mean or the maximum of all states initialises the decoder, and with \"_ctx\" is "
+         "also its "
+         "input at each word. \"attn_ctx\": the `heads` of an inner attention are an input at each word. "
+         "\"attn_attn\" and \"trf_attn_attn\": the decoder attends to these heads."});
+  visit("hidden", of.hidden,
+        at_least(1, "Units of each direction of the encoder; of a Transformer half of `features`."));
+  visit("decoder_hidden", of.decoder_hidden, at_least(1, "Units of a recurrent decoder."));
+  visit(
+      "size", of.size,
+      at_least(0,
+               "Dimensions of a sentence embedding; 0: 2 `hidden`, those of a state. Other sizes require an "
+               "inner attention, whose heads are projected to `size` / `heads` dimensions."));
+  visit("heads", of.heads, at_least(1, "Heads of the inner attention."));
+  visit("attention", of.attention,
+        at_least(1, "Hidden units of the inner attention, and of a recurrent decoder's attention."));
+  visit(
+      "begins_with_sentence", of.begins_with_sentence,
+      {"Initialises the decoder of \"attn_attn\" with the sentence embedding, as in the public code; in the "
+       "paper it only attends to it."});
+  visit("layers", of.layers, at_least(1, "Layers of the encoder, and of a Transformer's decoder."));
+  visit("attention_heads", of.attention_heads, at_least(1, "Heads of a Transformer's attentions."));
+  visit("inner", of.inner, at_least(1, "Units of a Transformer's feed-forward layers."));
+  visit("dropout", of.dropout,
+        dropout_probability("Dropout probability of word vectors, states and the inputs of the softmax."));
 }
 
 class TranslationDecoder;
@@ -78,12 +98,11 @@ class TranslationDecoder;
 /// Compound-attention translation (paper 003, Cifka and Bojar 2018), with all architectures that it compares.
 /// Batches have two fields: the source, and the target with its ends.
 ///
-/// Read in the paper: Table 1; A = softmax(U tanh(W H^T)), M = A H, states projected before; a conditional
-/// GRU, a plain one where the decoder only begins with the sentence.
-/// Read in its public code: no biases in eq. 2; a biased projection of states; what words are told from is
-/// tanh(W [s; y; c]), as wide as words' vectors; `begins_with_sentence`.
-/// Inferred: the first state is tanh(W z + b); compound attention without `begins_with_sentence` has a learnt
-/// one.
+/// In the paper: Table 1; A = softmax(U tanh(W H^T)), M = A H, with projected states H; a conditional GRU, or
+/// a plain one if the sentence only initialises the decoder. In its public code: no biases in eq. 2; a
+/// projection of the states with bias; softmax inputs tanh(W [s; y; c]), as wide as word vectors;
+/// `begins_with_sentence`. Our choice: the initial state is tanh(W z + b); in compound attention without
+/// `begins_with_sentence` it is a parameter.
 class TranslationNetwork : public WritingNetwork, public nn::Decoder {
  public:
   using Options = TranslationOptions;
@@ -94,35 +113,33 @@ class TranslationNetwork : public WritingNetwork, public nn::Decoder {
   at::Tensor word_rows(const Words& words) override;
   void load_source_words(const at::Tensor& rows);  // [source_words, E]
 
-  /// M flattened, head after head; or the last, the mean or the largest states. InvalidInput where there is
-  /// no such vector: attn and trf.
+  /// The sentence embedding: M, its heads concatenated; or the last, mean or maximal state. InvalidInput for
+  /// attn and trf, which have none.
   at::Tensor encode(const Sequences& sentences) override;
-  /// All that the decoder is given of sentences: {z [B, dim]}; of attn {H [B, T, 2 hidden], mask [B, T],
-  /// last states [B, 2 hidden]}; of trf {H, mask}.
+  /// The memory of the decoder: {z [B, dim]}; with attn {H [B, T, 2 hidden], mask [B, T], last states
+  /// [B, 2 hidden]}; with trf {H, mask}.
   nn::DecoderMemory read(const Sequences& sentences);
   training::Loss loss(const training::TensorBatch& batch) override;
 
-  nn::DecoderStart start(const nn::DecoderMemory& given) override;
+  nn::DecoderStart start(const nn::DecoderMemory& memory) override;
   nn::DecoderStep step(const at::Tensor& ids, const nn::DecoderMemory& memory,
                        const nn::DecoderCache& cache) override;
 
-  /// A: how much of each word each head is made of.  -> [B, r, T]; InvalidInput without inner attention
+  /// A: weights of the words in each head.  -> [B, r, T]; InvalidInput without inner attention
   at::Tensor inner_attention(const Sequences& sentences);
-  /// B: how much of each head, or of each word of the source, each word of the target is written from, its
-  /// end, too. `given` is what `read` made. Of a Transformer the mean of the heads of one layer.
-  /// -> [B, T', r or T]; InvalidInput where the decoder has no attention
-  at::Tensor attention(const nn::DecoderMemory& given, const at::Tensor& ids, const at::Tensor& lengths,
+  /// B: weights of the heads, or of the source words, for each target word and the end. With a Transformer
+  /// the mean of the heads of one layer. `memory` is that of `read`.
+  /// -> [B, T', r or T]; InvalidInput if the decoder has no attention
+  at::Tensor attention(const nn::DecoderMemory& memory, const at::Tensor& ids, const at::Tensor& lengths,
                        std::int64_t layer = -1);
 
  private:
   struct States {
     at::Tensor h;     // [B, T, 2 hidden]
-    at::Tensor last;  // [B, 2 hidden]; undefined of a Transformer
+    at::Tensor last;  // [B, 2 hidden]; undefined in a Transformer
   };
   States states(const Sequences& s) const;
-  at::Tensor vector_of(const States& found, const Sequences& s) const;  // [B, dim]
-  nn::DecoderMemory given(const Sequences& s) const;
-  at::Tensor told(const nn::DecoderMemory& given, const training::TokenTensors& words) const;
+  at::Tensor pooled(const States& states, const Sequences& s) const;  // [B, dim]
   at::Tensor drop(const at::Tensor& x) const;
 
   TranslationOptions options_;
@@ -131,7 +148,7 @@ class TranslationNetwork : public WritingNetwork, public nn::Decoder {
   std::shared_ptr<nn::Positions> positions_;
   std::shared_ptr<nn::TransformerEncoder> transformer_;
   std::shared_ptr<nn::AttentionPooling> inner_;
-  std::shared_ptr<torch::nn::LinearImpl> project_;  // of heads; null where they have their width
+  std::shared_ptr<torch::nn::LinearImpl> project_;  // of heads; null if they keep their width
   std::shared_ptr<TranslationDecoder> decoder_;
 };
 
