@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import wraps
 from typing import Any
 
 from .files import as_path
 from .saved import load
-from .vectors.distillation import Student, distill, teacher_key, teacher_rows
+from .vectors import WordVectors, distillation
+from .vectors.distillation import Student, teacher_key, teacher_rows
 
 _TIMEOUT = 10.0  # seconds
 
 __all__ = ["Student", "distill", "teacher_key", "teacher_named", "teacher_rows"]
+
+
+@wraps(distillation.distill)
+def distill(*args: Any, **options: Any) -> Student:
+    """`WordVectors.distill`, which describes the arguments, with a report of the fit."""
+    student = distillation.distill(*args, **options)
+    return replace(student, vectors=WordVectors(student.vectors))
 
 
 def teacher_named(name: str, *, bfloat16: bool = False) -> Any:

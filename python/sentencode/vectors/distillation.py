@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,9 +26,6 @@ from ..text.tokenizer import Tokenizer
 from ..text.vocabulary import Vocabulary
 from .stages import StageProgress, stage
 from .tables import Storage, table_of
-
-if TYPE_CHECKING:
-    from .word_vectors import WordVectors
 
 __all__ = ["PENALTIES", "RIDGES", "Student", "distill", "teacher_key", "teacher_rows"]
 
@@ -63,7 +60,7 @@ class Student:
         iterations: Iterations of conjugate gradients.
     """
 
-    vectors: WordVectors
+    vectors: Any
     penalty: float
     ridge: float
     unexplained: dict[float, float]
@@ -97,9 +94,7 @@ def distill(
     cache: Any = True,
     progress: bool | StageProgress | None = None,
 ) -> Student:
-    """`WordVectors.distill`, which describes the arguments, together with a report of the fit."""
-    from .word_vectors import WordVectors
-
+    """`WordVectors.distill`, which describes the arguments, with a report. `vectors` is a core table."""
     max_words = checked_int("max_words", max_words, 1)
     max_sentences = None if max_sentences is None else checked_int("max_sentences", max_sentences, 1)
     dim = None if dim is None else checked_int("dim", dim, 1)
@@ -165,7 +160,7 @@ def distill(
     core = table_of(vocabulary.words, table, vocabulary.counts, storage=storage)
     unseen = sum(count == 0 for count in train.counts())
     return Student(
-        WordVectors(core),
+        core,
         penalty,
         ridge,
         unexplained,

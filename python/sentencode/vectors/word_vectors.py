@@ -393,7 +393,7 @@ class WordVectors(Lookup):
             cache=cache,
             progress=progress,
         )
-        return student.vectors
+        return cls(student.vectors)
 
     @classmethod
     def default(cls, *, oov: OutOfVocabulary = "skip") -> WordVectors:
