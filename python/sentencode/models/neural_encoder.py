@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -283,7 +284,7 @@ class NeuralEncoder(Prediction, NeuralTraining):
                 raise RuntimeError("nothing is computed there")
             torch.empty(0, device=device)
         except (RuntimeError, AssertionError) as error:  # the latter where torch was built without CUDA
-            why = str(error).partition("\n")[0]
+            why = re.split(r"\.\s|\n", str(error))[0]
             raise ValueError(f"device={name!r} cannot be used: {why}") from None
         return device
 
