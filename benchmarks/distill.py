@@ -98,7 +98,7 @@ def solve(args: argparse.Namespace) -> None:
     mapping = time.perf_counter() - begin
     begin = time.perf_counter()
     which = np.unique(np.linspace(0, args.dim - 1, 32).astype(int)).tolist()
-    few, few_held, mean = sums.of_columns(which), held.of_columns(which), sums.of_columns(which).mean()
+    few, few_held, mean = sums.columns(which), held.columns(which), sums.columns(which).mean()
     start = np.ascontiguousarray(prior[:, which])
     for penalty in PENALTIES:
         few_held.error(few.solve(start, penalty=penalty, tolerance=1e-3)[0], mean)

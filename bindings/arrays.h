@@ -1,5 +1,4 @@
-// NumPy arrays as the core sees matrices: looked at, never copied, and refused with what is wrong about them.
-// And what the core computes, as arrays.
+// NumPy arrays as views for the core, without copies, and results of the core as arrays.
 #pragma once
 
 #include <pybind11/numpy.h>
@@ -15,14 +14,14 @@ namespace sentencode {
 
 namespace py = pybind11;
 
-/// float32 [n, d], rows contiguous, any distance apart. TypeError or ValueError names the argument and what
-/// it is.
+/// A view of float32 [n, d] with contiguous rows and any stride. TypeError or ValueError describes other
+/// arrays.
 ConstMatrixView matrix_view(const py::array& array, const char* name);
 
-/// The same, to be written to.
+/// The same, writable.
 MatrixView writable_matrix_view(py::array& array, const char* name);
 
-/// A NumPy array that owns what was a matrix.
+/// A NumPy array that takes over the memory of a matrix.
 template <typename T>
 py::array_t<T> array_of(RowMajor<T> matrix) {
   auto owner = std::make_unique<RowMajor<T>>(std::move(matrix));

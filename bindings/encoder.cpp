@@ -11,7 +11,7 @@
 namespace sentencode {
 namespace {
 
-constexpr std::int64_t kPiece = 1024;  // texts that a thread takes at once
+constexpr std::int64_t kPiece = 1024;  // texts per piece of work
 
 }  // namespace
 
@@ -26,7 +26,7 @@ void encode_into(const Encoder& encoder, const py::object& sentences, py::array 
   const Py_ssize_t count = PySequence_Fast_GET_SIZE(sentences.ptr());
   ST_CHECK(view.rows() == count && view.cols() == encoder.dim(), InvalidInput, "out must be [", count, ", ",
            encoder.dim(), "], got [", view.rows(), ", ", view.cols(), "]");
-  // Python's objects can be looked at by one thread at a time: while one does, others encode.
+  // Only one thread at a time can read Python objects; the others encode meanwhile.
   const WithoutGil released(/*computes=*/false);  // the pieces do
   parallel_for(0, count, kPiece, [&](std::int64_t begin, std::int64_t end) {
     const WithGil acquired;
@@ -38,13 +38,13 @@ void encode_into(const Encoder& encoder, const py::object& sentences, py::array 
 }
 
 void bind_encoder(py::module_& m) {
-  py::class_<Encoder, std::shared_ptr<Encoder>>(m, "Encoder", "Sentences in, one row each out.")
+  py::class_<Encoder, std::shared_ptr<Encoder>>(m, "Encoder", "Maps each sentence to an embedding.")
       .def_property_readonly("kind", &Encoder::kind)
       .def_property_readonly("dim", &Encoder::dim)
       .def_property_readonly("side_by_side", &Encoder::side_by_side)
       .def("encode_into", &encode_into, py::arg("sentences"), py::arg("out").noconvert(),
-           "Fills float32 [n, dim] in place.");
-  py::class_<LoadOptions>(m, "LoadOptions", "How a saved encoder is opened.")
+           "Writes embeddings to float32 [n, dim].");
+  py::class_<LoadOptions>(m, "LoadOptions", "Options of load_encoder.")
       .def(py::init([](const std::shared_ptr<WordVectors>& vectors, bool trust_vectors, bool verify) {
              return LoadOptions{vectors, trust_vectors, verify};
            }),
@@ -56,10 +56,10 @@ void bind_encoder(py::module_& m) {
         return std::shared_ptr<Encoder>(load_encoder(path, options));
       },
       py::arg("path"), py::arg_v("options", LoadOptions{}, "..."), Release(),
-      "Any saved encoder, as the class that it was saved from.");
+      "Loads a saved encoder of any class.");
   m.def(
       "encoder_config", [](const Path& path) { return encoder_config(path); }, py::arg("path"), Release(),
-      "What a saved encoder says of itself, as JSON: kind, config, params.");
+      "The kind, config and params of a saved encoder, as JSON.");
 }
 
 }  // namespace sentencode

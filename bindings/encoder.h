@@ -1,4 +1,4 @@
-// What all bound encoders share.
+// Methods of all bound encoders.
 #pragma once
 
 #include <pybind11/numpy.h>
@@ -9,7 +9,7 @@ namespace sentencode {
 
 namespace py = pybind11;
 
-/// Fills float32 [n, dim] in place, for whatever SentencesArgument takes.
+/// Writes embeddings of a SentencesArgument to float32 [n, dim].
 void encode_into(const Encoder& encoder, const py::object& sentences, py::array out);
 
 }  // namespace sentencode

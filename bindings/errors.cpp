@@ -7,20 +7,22 @@
 namespace sentencode {
 namespace {
 
-// Classes live as long as the process: the interpreter may be gone when static objects are destroyed.
+// Never released, because the interpreter may be gone when static objects are destroyed.
 PyObject* diverged_error = nullptr;
 PyObject* format_error = nullptr;
 PyObject* not_fitted_error = nullptr;
 
-/// What is not UTF-8 is of a file's name, and stays what Python has for it.
+/// Bytes that are not UTF-8 are of file names, and become surrogates as in Python.
 py::object text_of(const Error& error) {
   const std::string_view text = error.what();
-  PyObject* made = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape");
-  if (made == nullptr) throw py::error_already_set();
-  return py::reinterpret_steal<py::object>(made);
+  PyObject* object =
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape");
+  if (object == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(object);
 }
 
-void translate(std::exception_ptr failure) {  // NOLINT(performance-unnecessary-value-param): pybind11 asks so
+void translate(
+    std::exception_ptr failure) {  // NOLINT(performance-unnecessary-value-param): required by pybind11
   if (!failure) return;
   try {
     std::rethrow_exception(failure);
@@ -38,13 +40,13 @@ void translate(std::exception_ptr failure) {  // NOLINT(performance-unnecessary-
       py::set_error(PyExc_OSError, py::make_tuple(e.error_number(), text_of(e)));
     }
   } catch (const NotFitted& e) {
-    // Called, not only named: it may make an instance of a subclass, which is scikit-learn's as well.
-    const py::object made = py::reinterpret_borrow<py::object>(not_fitted_error)(text_of(e));
-    py::set_error(py::type::handle_of(made), made);
+    // Calls the class, which may return an instance of a subclass that is also scikit-learn's error.
+    const py::object object = py::reinterpret_borrow<py::object>(not_fitted_error)(text_of(e));
+    py::set_error(py::type::handle_of(object), object);
   } catch (const Unsupported& e) {
     py::set_error(PyExc_NotImplementedError, text_of(e));
   } catch (const Interrupted&) {
-    // The signal's handler has already said what it wants to raise.
+    // The signal handler has already set the exception.
     if (PyErr_Occurred() == nullptr) PyErr_SetNone(PyExc_KeyboardInterrupt);
   } catch (const Error& e) {
     py::set_error(PyExc_RuntimeError, text_of(e));
@@ -60,10 +62,10 @@ void define_errors(py::module_& m) {
 }
 
 void bind_errors(const py::module_& defined) {
-  const auto found = [&](const char* name) { return py::object(defined.attr(name)).release().ptr(); };
-  diverged_error = found("DivergedError");
-  format_error = found("FormatError");
-  not_fitted_error = found("NotFittedError");
+  const auto class_of = [&](const char* name) { return py::object(defined.attr(name)).release().ptr(); };
+  diverged_error = class_of("DivergedError");
+  format_error = class_of("FormatError");
+  not_fitted_error = class_of("NotFittedError");
   py::register_local_exception_translator(&translate);
 }
 

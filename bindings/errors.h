@@ -7,11 +7,10 @@ namespace sentencode {
 
 namespace py = pybind11;
 
-/// Shows the classes of sentencode.errors in `_core`.
+/// Adds the classes of sentencode.errors to `_core`.
 void define_errors(py::module_& m);
 
-/// From here on, what the core throws through this module's bindings is raised, as the classes `defined`
-/// there.
+/// From now on, errors of the core in bindings of this module are raised as the classes of `defined`.
 void bind_errors(const py::module_& defined);
 
 }  // namespace sentencode

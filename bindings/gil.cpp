@@ -14,7 +14,7 @@ namespace {
 
 std::atomic<bool> exited{false};
 std::atomic<int> computing{0};              // threads in WithoutGil
-thread_local bool is_computing = false;     // whether this one is counted among them
+thread_local bool is_computing = false;     // whether this thread is one of them
 std::atomic<unsigned long> main_thread{0};  // NOLINT(google-runtime-int): Python's type
 
 [[noreturn]] void stop_for_good() {
@@ -22,7 +22,8 @@ std::atomic<unsigned long> main_thread{0};  // NOLINT(google-runtime-int): Pytho
   for (;;) ::pause();
 }
 
-/// Calls what may take the GIL. Where Python would end the thread, it stops here, before anything is unwound.
+/// Calls a function that may take the GIL. If Python would end the thread, it is stopped here, without
+/// unwinding.
 template <typename Function>
 void or_stop(const Function& take) {
 #ifdef __GLIBCXX__
@@ -44,7 +45,7 @@ bool is_finalizing() {
 #endif
 }
 
-/// Python is gone: what static objects hold goes next, and nobody may compute with it any more.
+/// Python has exited: static objects are destroyed next, so that no thread may compute any more.
 void at_exit() {
   exited = true;
   const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(2);
@@ -74,7 +75,7 @@ WithoutGil::~WithoutGil() {
 WithGil::WithGil() : computed_(is_computing) {
   if (computed_) --computing;
   is_computing = false;
-  // A thread without a state would get a new one, of an interpreter that may be gone.
+  // A thread without a state would get a new one, of an interpreter that may have exited.
   if ((exited || is_finalizing()) && !is_main_thread()) stop_for_good();
   or_stop([this] { state_ = PyGILState_Ensure(); });
 }
@@ -86,10 +87,10 @@ WithGil::~WithGil() {
 }
 
 py::object call_tuple(const py::object& function, const py::tuple& arguments) {
-  PyObject* found = nullptr;
-  or_stop([&] { found = PyObject_CallObject(function.ptr(), arguments.ptr()); });
-  if (found == nullptr) throw py::error_already_set();
-  return py::reinterpret_steal<py::object>(found);
+  PyObject* result = nullptr;
+  or_stop([&] { result = PyObject_CallObject(function.ptr(), arguments.ptr()); });
+  if (result == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(result);
 }
 
 bool is_main_thread() { return PyThread_get_thread_ident() == main_thread; }
@@ -110,7 +111,7 @@ void bind_gil(py::module_&) {
   const py::module_ os = py::module_::import("os");
   if (py::hasattr(os, "register_at_fork")) {
     os.attr("register_at_fork")(py::arg("after_in_child") = py::cpp_function([] {
-                                  computing = 0;  // the other threads are not there
+                                  computing = 0;  // a forked child has no other threads
                                   main_thread = PyThread_get_thread_ident();
                                 }));
   }

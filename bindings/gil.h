@@ -1,12 +1,11 @@
-// Python's lock (the GIL): how this package lets it go, takes it, and calls Python from C++. No other way is
-// used, so that these hold for every binding:
+// Releasing and acquiring Python's GIL, and calling Python from C++. All bindings use only these, so that:
 //
-// - No lock is waited for with the GIL held, and the GIL is not asked for under a lock. What may wait runs in
-//   a `WithoutGil`.
-// - A thread that still runs when Python exits (a daemon thread) stays behind and is stopped for good where
-//   it would need the GIL, as Python 3.14 does itself. Before, Python unwinds its stack instead
-//   (pthread_exit), which aborts the process at the first destructor, noexcept function or
-//   catch (...) on the way.
+// - No thread waits for a lock with the GIL, or for the GIL with a lock. Whatever may wait runs in a
+// `WithoutGil`.
+// - A thread that still runs when Python exits (a daemon thread) is stopped where it would need the GIL, as
+// by
+//   Python 3.14. Older versions unwind its stack (pthread_exit), which aborts the process at the first
+//   destructor, noexcept function or catch (...).
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -17,10 +16,10 @@ namespace sentencode {
 
 namespace py = pybind11;
 
-/// While it lives, this thread does without the GIL.
+/// Releases the GIL during its lifetime.
 class WithoutGil {
  public:
-  /// `computes`: whether exit has to wait for this thread, for a while: until it comes to poll_interrupt.
+  /// computes: Whether exit waits (for a limited time) until this thread calls poll_interrupt.
   explicit WithoutGil(bool computes = true);
   ~WithoutGil();
   WithoutGil(const WithoutGil&) = delete;
@@ -31,7 +30,7 @@ class WithoutGil {
   PyThreadState* state_;
 };
 
-/// While it lives, this thread has the GIL; it may have had it before.
+/// Holds the GIL during its lifetime; the thread may have it already.
 class WithGil {
  public:
   WithGil();
@@ -44,7 +43,7 @@ class WithGil {
   PyGILState_STATE state_;
 };
 
-/// Of functions that touch no Python object, and of properties by way of `getter`.
+/// For functions that use no Python object, and for properties by `getter`.
 using Release = py::call_guard<WithoutGil>;
 
 template <typename Function>
@@ -61,7 +60,7 @@ py::cpp_function getter(Function&& function) {
 
 py::object call_tuple(const py::object& function, const py::tuple& arguments);
 
-/// Calls a Python function, with the GIL held.
+/// Calls a Python function. The thread must hold the GIL.
 template <typename... Arguments>
 py::object call(const py::object& function, Arguments&&... arguments) {
   return call_tuple(function, py::make_tuple(std::forward<Arguments>(arguments)...));
@@ -69,11 +68,10 @@ py::object call(const py::object& function, Arguments&&... arguments) {
 
 /// Whether this is the thread that Python's signal handlers run on.
 bool is_main_thread();
-/// Whether Python is gone. Who computes then computes for nobody.
+/// Whether Python has exited, so that results are useless.
 bool python_exited();
 
-/// ImportError in a sub-interpreter, which this package's threads and signal checks could not tell from the
-/// main one.
+/// ImportError in a sub-interpreter, which threads and signal checks could not distinguish from the main one.
 void refuse_subinterpreters();
 
 }  // namespace sentencode

@@ -7,8 +7,8 @@
 namespace sentencode {
 namespace {
 
-// Signals are the main thread's. Asking costs it the GIL, which busy Python threads give up only every few
-// milliseconds: it asks seldom.
+// Only the main thread handles signals. Checking needs the GIL, which busy Python threads release only every
+// few milliseconds, so it checks rarely.
 bool signalled() {
   if (python_exited()) return true;
   if (!is_main_thread()) return false;
@@ -23,7 +23,7 @@ bool signalled() {
 
 }  // namespace
 
-// Each module has a core of its own, and so a hook of its own.
+// Each module links its own copy of the core, with its own hook.
 void bind_interrupts(py::module_&) { set_interrupt_check(&signalled); }
 
 }  // namespace sentencode

@@ -4,8 +4,8 @@
 #include "errors.h"
 
 SENTENCODE_MODULE(_core, m, pybind11::mod_gil_not_used()) {
-  m.doc() = "The compiled half of sentencode that needs no torch.";
-  // A class comes before those that take it, give it or derive from it: signatures then name it.
+  m.doc() = "The compiled half of sentencode without torch.";
+  // In order of dependence, so that signatures name classes.
   sentencode::define_errors(m);
   sentencode::bind_errors(m);
   sentencode::bind_gil(m);

@@ -1,9 +1,9 @@
-// How the extension modules start.
+// Start of the extension modules.
 #pragma once
 
 #include "gil.h"
 
-/// As PYBIND11_MODULE, which in a sub-interpreter would wait for ever for the lock that this very thread has.
+/// PYBIND11_MODULE without its deadlock in sub-interpreters.
 #define SENTENCODE_MODULE(name, variable, ...)                  \
   extern "C" PyObject* PyInit_guarded##name();                  \
   extern "C" PYBIND11_EXPORT PyObject* PyInit_##name();         \

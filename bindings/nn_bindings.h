@@ -1,4 +1,4 @@
-// The register functions of the extension module `_nn`: one for each class, each in the file of its class.
+// Functions that define the classes of `_nn`, each in the file of its class.
 #pragma once
 
 #include <pybind11/pybind11.h>

@@ -5,9 +5,9 @@
 #include "nn_bindings.h"
 
 SENTENCODE_MODULE(_nn, m) {
-  m.doc() = "The compiled half of sentencode that needs torch.";
+  m.doc() = "The compiled half of sentencode with torch.";
   m.attr("torch_version") = TORCH_VERSION;
-  // Exceptions, word vectors, tokenizers and encoders are its classes.
+  // Defines exceptions, word vectors, tokenizers and encoders.
   sentencode::bind_errors(pybind11::module_::import("sentencode._core"));
   sentencode::bind_gil(m);
   sentencode::bind_interrupts(m);

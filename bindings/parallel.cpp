@@ -13,13 +13,13 @@ void bind_parallel(py::module_& m) {
   m.def(
       "control_groups",
       [](const std::string& controller, const Path& root) {
-        std::vector<Path> found;
-        for (auto& folder : control_groups(controller, root)) found.push_back({std::move(folder)});
-        return found;
+        std::vector<Path> folders;
+        for (auto& folder : control_groups(controller, root)) folders.push_back({std::move(folder)});
+        return folders;
       },
       py::arg("controller"), py::arg("root") = "/", Release(),
-      "The folders of the control groups that may limit this process; see control_groups.h.");
-  // Every child of a pool (joblib, multiprocessing, a DataLoader's workers) would else want all processors.
+      "Folders of the control groups that may limit this process; see control_groups.h.");
+  // Otherwise every child of a pool (joblib, multiprocessing, DataLoader) would use all processors.
   const py::module_ os = py::module_::import("os");
   if (py::hasattr(os, "register_at_fork")) {
     os.attr("register_at_fork")(py::arg("after_in_child") = py::cpp_function([] { set_num_threads(1); }));

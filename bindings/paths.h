@@ -1,4 +1,4 @@
-// Names of files between the core and Python: whatever `os.fspath` takes, bytes of the system's own among it.
+// Conversion of paths: any argument of `os.fspath`, including bytes.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -8,8 +8,7 @@
 
 namespace sentencode {
 
-/// A file's name as the system has it. From Python: str, bytes or a path; to Python: a str, as `os.fsdecode`
-/// makes it, which any function of Python's takes back.
+/// A path in the system's encoding. From Python: str, bytes or a path; to Python: a str, as of `os.fsdecode`.
 struct Path {
   std::string name;
   operator const std::string&() const { return name; }  // NOLINT(google-explicit-constructor): it is one

@@ -7,15 +7,6 @@
 #include "sentencode/error.h"
 
 namespace sentencode {
-namespace {
-
-Similarity similarity_named(std::string_view name) {
-  if (name == "cosine") return Similarity::cosine;
-  if (name == "dot") return Similarity::dot;
-  throw InvalidInput(concat("similarity must be 'cosine' or 'dot', got '", name, "'"));
-}
-
-}  // namespace
 
 void bind_search(py::module_& m) {
   m.def(
@@ -30,7 +21,7 @@ void bind_search(py::module_& m) {
       "similarities",
       [](const py::array& a, const py::array& b, std::string_view similarity) {
         const ConstMatrixView left = matrix_view(a, "a"), right = matrix_view(b, "b");
-        const Similarity measure = similarity_named(similarity);
+        const Similarity measure = parse_enum<Similarity>(similarity);
         py::array_t<float> out({left.rows(), right.rows()});
         const MatrixView view = writable_matrix_view(out, "out");
         {
@@ -42,10 +33,9 @@ void bind_search(py::module_& m) {
       py::arg("a").noconvert(), py::arg("b").noconvert(), py::arg("similarity"),
       "The similarity of every row of a with every row of b.");
 
-  py::class_<NearestRows>(m, "NearestRows",
-                          "The rows of a stream that are most similar to each of some queries.")
+  py::class_<NearestRows>(m, "NearestRows", "The rows of a stream that are most similar to each query.")
       .def(py::init([](const py::array& queries, std::int64_t k, std::string_view similarity) {
-             return NearestRows(matrix_view(queries, "queries"), k, similarity_named(similarity));
+             return NearestRows(matrix_view(queries, "queries"), k, parse_enum<Similarity>(similarity));
            }),
            py::arg("queries").noconvert(), py::arg("k"), py::arg("similarity"))
       .def(
@@ -55,7 +45,7 @@ void bind_search(py::module_& m) {
             const WithoutGil release;
             self.add(view);
           },
-          py::arg("rows").noconvert(), "The next rows of the stream.")
+          py::arg("rows").noconvert(), "Adds the next rows of the stream.")
       .def_property_readonly("rows", &NearestRows::rows)
       .def(
           "result",

@@ -11,9 +11,9 @@
 namespace sentencode {
 namespace {
 
-constexpr Py_ssize_t kAhead = 16;  // texts that are asked for: their objects lie anywhere in memory
+constexpr Py_ssize_t kAhead = 16;  // prefetched texts, whose objects are scattered in memory
 
-/// What something is, in few words: "float (nan)".
+/// A short description of an object: "float (nan)".
 std::string shown(PyObject* item) {
   constexpr Py_ssize_t kLongest = 40;
   py::str value = py::repr(item);
@@ -24,7 +24,7 @@ std::string shown(PyObject* item) {
 
 bool is_token_list(PyObject* item) { return PyList_Check(item) || PyTuple_Check(item); }
 
-/// A tuple of the same items. A list could change while the core looks at what it holds.
+/// A tuple of the same items, as a list could change while the core reads it.
 py::tuple frozen(PyObject* sequence) {
   if (PyTuple_Check(sequence)) return py::reinterpret_borrow<py::tuple>(sequence);
   PyObject* tuple = PyList_AsTuple(sequence);
@@ -32,7 +32,7 @@ py::tuple frozen(PyObject* sequence) {
   return py::reinterpret_steal<py::tuple>(tuple);
 }
 
-/// The bytes of texts, and what keeps them alive.
+/// The bytes of texts, and their owners.
 class Converter {
  public:
   static constexpr Py_ssize_t kNone = -1;
@@ -40,11 +40,10 @@ class Converter {
   Converter(const char* name, std::vector<std::string_view>& pieces, std::vector<py::object>& owners)
       : name_(name), pieces_(pieces), owners_(owners) {}
 
-  /// All texts are of this one's kind.
+  /// Sets the type of all texts to that of this one.
   void expect(PyObject* text) { kind_ = PyBytes_Check(text) ? Kind::bytes : Kind::str; }
 
-  /// Texts that are all str or all bytes: sentences, the first of which is the one of that number, or the
-  /// tokens of a sentence.
+  /// Adds texts, all str or all bytes: sentences, with the index of the first, or tokens of a sentence.
   void add(PyObject* texts, Py_ssize_t sentence = kNone, Py_ssize_t number = 0) {
     const Py_ssize_t count = PyTuple_GET_SIZE(texts);
     for (Py_ssize_t i = 0; i < count; ++i) {
@@ -78,8 +77,7 @@ class Converter {
     Py_ssize_t size = 0;
     if (const char* bytes = PyUnicode_AsUTF8AndSize(text, &size))
       return {bytes, static_cast<std::size_t>(size)};
-    // Lone surrogates have no UTF-8. Written as if they had, the tokenizer repairs or refuses them like any
-    // bad bytes.
+    // Lone surrogates are encoded with surrogatepass, so that the tokenizer repairs or refuses them.
     if (PyErr_ExceptionMatches(PyExc_UnicodeEncodeError) == 0) throw py::error_already_set();
     PyErr_Clear();
     PyObject* encoded = PyUnicode_AsEncodedString(text, "utf-8", "surrogatepass");
@@ -96,7 +94,7 @@ class Converter {
 
 /// list[begin:end] as a tuple, in one pass.
 py::tuple tuple_of(const py::list& list, Py_ssize_t begin, Py_ssize_t end) {
-#ifdef Py_GIL_DISABLED  // others may change the list meanwhile
+#ifdef Py_GIL_DISABLED  // other threads may change the list
   PyObject* slice = PyList_GetSlice(list.ptr(), begin, end);
   if (slice == nullptr) throw py::error_already_set();
   return frozen(py::reinterpret_steal<py::list>(slice).ptr());

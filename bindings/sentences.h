@@ -1,4 +1,4 @@
-// What Python users pass for sentences, as the core sees it. The one place where this is decided.
+// Converts Python's sentences for the core.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -13,17 +13,17 @@ namespace sentencode {
 
 namespace py = pybind11;
 
-/// Takes a list or tuple of str, of bytes, or of token lists (lists or tuples of str or of bytes), or a
-/// SentenceBatch. Texts are not copied. Make it, and let it go, with the GIL held; in between the core may
-/// work without. Raises TypeError with the index of what does not fit.
+/// A view of a list or tuple of str, of bytes, or of token lists (lists or tuples of str or of bytes), or of
+/// a SentenceBatch. Texts are not copied. Constructed and destroyed with the GIL; in between it can be used
+/// without it. TypeError names the index of an invalid item.
 class SentencesArgument {
  public:
   explicit SentencesArgument(const py::object& argument, const char* name = "sentences");
-  /// Items [begin, end) of a list or tuple of texts, whose first one tells what they all must be.
+  /// Items [begin, end) of a list or tuple of texts, all of the type of the first one.
   SentencesArgument(const py::object& texts, Py_ssize_t begin, Py_ssize_t end,
                     const char* name = "sentences");
 
-  /// Whether it is such a list or tuple; not a batch, nor one of token lists.
+  /// Whether it is a list or tuple of texts.
   static bool holds_texts(const py::object& argument);
 
   const Sentences& get() const { return sentences_; }
@@ -31,8 +31,7 @@ class SentencesArgument {
  private:
   std::vector<std::string_view> pieces_;
   std::vector<std::int64_t> offsets_;
-  std::vector<py::object>
-      owners_;  // tuples, which nobody can change meanwhile; bytes of texts that had to be encoded
+  std::vector<py::object> owners_;  // tuples, which cannot change; bytes of encoded texts
   Sentences sentences_;
 };
 

@@ -21,8 +21,9 @@ void bind_version(py::module_& m) {
         result["torch"] = SENTENCODE_TORCH_VERSION;
         return result;
       },
-      "What was built: version, compiler, the library behind dense products, and the torch of `_nn` ('' "
-      "without). And what it uses here: OpenBLAS's kernel, and the instructions of the core's own loops.");
+      "Version, compiler, BLAS, and the torch of `_nn` ('' without); OpenBLAS's kernel and the instruction "
+      "set of "
+      "the core's loops on this processor.");
 }
 
 }  // namespace sentencode

@@ -22,12 +22,6 @@ Scores as_scores(const std::vector<double>& values) {
   return Scores(static_cast<py::ssize_t>(values.size()), values.data());
 }
 
-Correlation correlation_named(std::string_view name) {
-  if (name == "pearson") return Correlation::pearson;
-  if (name == "spearman") return Correlation::spearman;
-  throw InvalidInput(concat("correlation must be 'pearson' or 'spearman', got '", name, "'"));
-}
-
 template <double (*Function)(std::span<const double>, std::span<const double>)>
 double of_two(const Scores& x, const Scores& y) {
   const auto a = span_of(x, "x"), b = span_of(y, "y");
@@ -58,7 +52,7 @@ void bind_metrics(py::module_& m) {
       [](const Scores& x, const Scores& y, std::string_view correlation, std::int64_t resamples,
          std::uint64_t seed) {
         const auto a = span_of(x, "x"), b = span_of(y, "y");
-        const Correlation kind = correlation_named(correlation);
+        const Correlation kind = parse_enum<Correlation>(correlation);
         const std::vector<double> values = [&] {
           const WithoutGil release;
           return bootstrap(kind, a, b, {resamples, seed});

@@ -1,4 +1,4 @@
-// What the linear encoders' bindings share: statistics and curves between Python and the core.
+// Conversion of statistics and curves of linear encoders.
 #pragma once
 
 #include <pybind11/numpy.h>
@@ -25,7 +25,7 @@ inline std::span<const double> scores_of(const ScoresArgument& scores) {
   return {scores.data(), static_cast<std::size_t>(scores.size())};
 }
 
-/// An array of a dictionary, exactly of this type; KeyError or TypeError says what is missing.
+/// An array of a dictionary with exactly this type, else KeyError or TypeError.
 template <typename T>
 py::array_t<T> array_in(const py::dict& dict, const char* key) {
   const py::object value = dict[key];

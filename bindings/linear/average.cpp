@@ -6,8 +6,8 @@
 namespace sentencode {
 
 void bind_average(py::module_& m) {
-  py::class_<Average, LinearEncoder, std::shared_ptr<Average>>(m, "Average",
-                                                               "The mean of a sentence's weighted rows.")
+  py::class_<Average, LinearEncoder, std::shared_ptr<Average>>(
+      m, "Average", "The mean of a sentence's weighted word vectors.")
       .def(py::init([](const VectorsArgument& vectors, const Tokenizer& tokenizer,
                        const WeightsArgument& weights) {
              return std::make_shared<Average>(words_of(vectors, tokenizer, weights));

@@ -33,7 +33,7 @@ py::dict select_components(CommonDirections& self, const py::object& first, cons
 void bind_common_directions(py::module_& m) {
   using Self = CommonDirections;
   py::class_<Self, LinearEncoder, std::shared_ptr<Self>>(m, "CommonDirections",
-                                                         "Sentence means without their leading directions.")
+                                                         "Sentence means without their common directions.")
       .def_property_readonly("components", &Self::components)
       .def_property_readonly(
           "directions",
@@ -44,12 +44,12 @@ void bind_common_directions(py::module_& m) {
       .def_property_readonly(
           "factors", [](const Self& self) { return array_of(without_gil([&] { return self.factors(); })); })
       .def("merge", &Self::merge, py::arg("other"), Release())
-      .def("statistics", &moment_of, "The second moment and count of the means seen; None: loaded without.")
+      .def("statistics", &moment_of, "Second moment and count of the sentence means; None: loaded without.")
       .def(
           "set_statistics",
           [](Self& self, const py::dict& from) {
-            SecondMoment given(matrix_in<double>(from, "moment"), from["count"].cast<std::int64_t>());
-            without_gil([&] { self.set_statistics(std::move(given)); });
+            SecondMoment moment(matrix_in<double>(from, "moment"), from["count"].cast<std::int64_t>());
+            without_gil([&] { self.set_statistics(std::move(moment)); });
           },
           py::arg("statistics"))
       .def("select", &select_components, py::arg("first"), py::arg("second"), py::arg("scores"),

@@ -7,23 +7,17 @@
 namespace sentencode {
 namespace {
 
-Reading reading_named(std::string_view name) {
-  if (name == "forward") return Reading::forward;
-  if (name == "backward") return Reading::backward;
-  throw InvalidInput(concat("direction must be 'forward' or 'backward', got '", name, "'"));
-}
-
 std::shared_ptr<Laes> make(const VectorsArgument& vectors, const Tokenizer& tokenizer,
                            const WeightsArgument& weights, std::int64_t hidden, std::string_view mode,
                            std::string_view direction, std::string_view combine, bool center,
                            std::string_view state, std::int64_t max_length) {
   return std::make_shared<Laes>(words_of(vectors, tokenizer, weights),
                                 LaesOptions{.hidden = hidden,
-                                            .mode = mode_named(mode),
-                                            .direction = direction_named(direction),
-                                            .combine = combine_named(combine),
+                                            .mode = parse_enum<LaesOptions::Mode>(mode),
+                                            .direction = parse_enum<LaesOptions::Direction>(direction),
+                                            .combine = parse_enum<LaesOptions::Combine>(combine),
                                             .center = center,
-                                            .state = state_named(state),
+                                            .state = parse_enum<LaesOptions::State>(state),
                                             .max_length = max_length});
 }
 
@@ -44,7 +38,7 @@ py::dict parameters(Laes& self, std::string_view direction) {
   const auto m = [&] {
     const WithoutGil release;
     self.solve();
-    return self.autoencoder(reading_named(direction));
+    return self.autoencoder(parse_enum<Reading>(direction));
   }();
   py::dict result;
   result["A"] = array_of(m->a);
@@ -63,7 +57,7 @@ py::array_t<float> states(Laes& self, const py::object& sentence, std::string_vi
   {
     const WithoutGil release;
     self.solve();
-    h = self.states(one.get(), reading_named(direction));
+    h = self.states(one.get(), parse_enum<Reading>(direction));
   }
   return array_of(std::move(h));
 }
@@ -77,7 +71,7 @@ py::array_t<float> decode(Laes& self,
   {
     const WithoutGil release;
     self.solve();
-    x = self.decode(h, length, reading_named(direction));
+    x = self.decode(h, length, parse_enum<Reading>(direction));
   }
   return array_of(std::move(x));
 }
@@ -88,7 +82,7 @@ std::vector<double> reconstruction_error(Laes& self, const py::object& sentences
   const SentencesArgument argument(sentences);
   const WithoutGil release;
   self.solve();
-  return self.reconstruction_error(argument.get(), hidden, reading_named(direction));
+  return self.reconstruction_error(argument.get(), hidden, parse_enum<Reading>(direction));
 }
 
 py::list select(Laes& self, const py::object& first, const py::object& second, const ScoresArgument& scores,
@@ -155,14 +149,14 @@ void bind_laes(py::module_& m) {
            py::arg("state"), py::arg("max_length"))
       .def_property_readonly("options", &options)
       .def_property_readonly("solved", py::cpp_function(&Laes::solved, Release()),
-                             "Whether parameters know all that the statistics know.")
+                             "Whether the parameters are up to date.")
       .def_property_readonly("sentences_seen", py::cpp_function(&Laes::sentences_seen, Release()))
       .def_property_readonly("tokens_seen", py::cpp_function(&Laes::tokens_seen, Release()))
       .def("merge", &Laes::merge, py::arg("other"), Release())
       .def("parameters", &parameters, py::arg("direction"),
            "A, B, U (of state 'projection'), singular_values, center, longest and rank of one direction.")
       .def("states", &states, py::arg("sentence"), py::arg("direction"),
-           "The state after each known word, in the order of reading.")
+           "States after each known word, in reading order.")
       .def("decode", &decode, py::arg("state"), py::arg("length"), py::arg("direction"))
       .def("reconstruction_error", &reconstruction_error, py::arg("sentences"), py::arg("hidden"),
            py::arg("direction"), "|X - X~| / |X| for every hidden size.")
@@ -172,19 +166,20 @@ void bind_laes(py::module_& m) {
       .def(
           "resized",
           [](Laes& self, std::int64_t hidden, std::string_view direction, std::string_view combine) {
-            return std::shared_ptr<Laes>(
-                self.resized(hidden, direction_named(direction), combine_named(combine)));
+            return std::shared_ptr<Laes>(self.resized(hidden, parse_enum<LaesOptions::Direction>(direction),
+                                                      parse_enum<LaesOptions::Combine>(combine)));
           },
           py::arg("hidden"), py::arg("direction"), py::arg("combine"), Release())
       .def(
           "variant",
           [](Laes& self, std::int64_t hidden, std::string_view mode, std::string_view direction,
              std::string_view combine) {
-            return std::shared_ptr<Laes>(
-                self.variant(hidden, mode_named(mode), direction_named(direction), combine_named(combine)));
+            return std::shared_ptr<Laes>(self.variant(hidden, parse_enum<LaesOptions::Mode>(mode),
+                                                      parse_enum<LaesOptions::Direction>(direction),
+                                                      parse_enum<LaesOptions::Combine>(combine)));
           },
           py::arg("hidden"), py::arg("mode"), py::arg("direction"), py::arg("combine"), Release())
-      .def("statistics", &statistics, "The sums behind each direction; None: loaded without.")
+      .def("statistics", &statistics, "Statistics of each direction; None: loaded without.")
       .def("set_statistics", &set_statistics, py::arg("statistics"));
 }
 

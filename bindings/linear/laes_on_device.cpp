@@ -7,7 +7,7 @@
 namespace sentencode {
 
 void bind_laes_on_device(py::module_& m) {
-  py::class_<LaesOnDevice>(m, "LAESOnDevice", "Sums for a LAES, made on a device by torch.")
+  py::class_<LaesOnDevice>(m, "LAESOnDevice", "Statistics of LAES on a device, by torch.")
       .def(py::init<std::shared_ptr<const Laes>, const std::string&>(), py::arg("like"), py::arg("device"),
            Release())
       .def(

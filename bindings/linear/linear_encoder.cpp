@@ -11,7 +11,7 @@ namespace sentencode {
 
 void bind_linear_encoder(py::module_& m) {
   py::class_<LinearEncoder, Encoder, std::shared_ptr<LinearEncoder>>(m, "LinearEncoder",
-                                                                     "An encoder over weighted words.")
+                                                                     "An encoder of weighted word vectors.")
       .def_property_readonly("fitted", getter(&LinearEncoder::fitted))
       .def_property_readonly("vectors",
                              [](const LinearEncoder& self) {
@@ -34,7 +34,7 @@ void bind_linear_encoder(py::module_& m) {
           },
           py::arg("sentences"), "Adds sentences to the statistics.")
       .def("solve", &LinearEncoder::solve, Release(),
-           "Makes parameters of the statistics, if any were added since the last time.")
+           "Computes the parameters from the statistics, if these have changed.")
       .def(
           "encode_into",
           [](LinearEncoder& self, const py::object& sentences, py::array out) {
@@ -45,7 +45,7 @@ void bind_linear_encoder(py::module_& m) {
             encode_into(self, sentences, std::move(out));
           },
           py::arg("sentences"), py::arg("out").noconvert(),
-          "Fills float32 [n, dim] in place. Solves first where there is something to solve.")
+          "Writes embeddings to float32 [n, dim]. Solves first if necessary.")
       .def(
           "save",
           [](LinearEncoder& self, const Path& path, bool vectors, bool statistics) {
@@ -63,7 +63,7 @@ void bind_linear_encoder(py::module_& m) {
             }();
             return py::bytes(bytes);
           },
-          py::arg("statistics"), "Everything but the vectors; what is not solved yet stays so.");
+          py::arg("statistics"), "Everything but the vectors, without solving.");
   m.def(
       "encoder_from_bytes",
       [](std::string bytes, const VectorsArgument& vectors) {

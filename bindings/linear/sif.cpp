@@ -6,7 +6,8 @@
 namespace sentencode {
 
 void bind_sif(py::module_& m) {
-  py::class_<Sif, CommonDirections, std::shared_ptr<Sif>>(m, "SIF", "Means less their leading directions.")
+  py::class_<Sif, CommonDirections, std::shared_ptr<Sif>>(
+      m, "SIF", "Sentence means minus their projection on common directions.")
       .def(py::init([](const VectorsArgument& vectors, const Tokenizer& tokenizer,
                        const WeightsArgument& weights, std::int64_t components) {
              return std::make_shared<Sif>(words_of(vectors, tokenizer, weights), components);

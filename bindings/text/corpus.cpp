@@ -22,9 +22,9 @@ py::typing::List<py::str> texts_of(const SentenceBatch& batch) {
 std::optional<SentenceBatch> next_batch(CorpusReader& reader, std::int64_t max_sentences,
                                         std::optional<std::int64_t> max_bytes) {
   SentenceBatch batch;
-  const bool found =
+  const bool more =
       max_bytes ? reader.next(max_sentences, batch, *max_bytes) : reader.next(max_sentences, batch);
-  if (!found) return std::nullopt;
+  if (!more) return std::nullopt;
   return std::optional<SentenceBatch>(std::move(batch));
 }
 
@@ -32,12 +32,13 @@ std::optional<SentenceBatch> next_batch(CorpusReader& reader, std::int64_t max_s
 
 void bind_corpus(py::module_& m) {
   py::class_<SentenceBatch>(m, "SentenceBatch",
-                            "Some sentences of a corpus, which every fit takes as they are.")
+                            "A batch of sentences of a corpus, which can be passed wherever sentences can.")
       .def("__len__", &SentenceBatch::size)
       .def("to_list", &texts_of, "The sentences as a list of str.")
       .def_property_readonly("starts_document", &SentenceBatch::starts_document,
-                             "For each sentence whether a document begins with it.");
-  py::class_<CorpusReader>(m, "CorpusReader", "Reads files of one sentence a line, once, in constant memory.")
+                             "Whether each sentence begins a document.");
+  py::class_<CorpusReader>(m, "CorpusReader",
+                           "Reads files with one sentence per line, once, in constant memory.")
       .def(py::init([](const std::vector<Path>& paths, bool keep_empty) {
              return CorpusReader({paths.begin(), paths.end()}, {.keep_empty = keep_empty});
            }),
@@ -50,9 +51,9 @@ void bind_corpus(py::module_& m) {
   m.def(
       "expand_paths",
       [](const Path& path) {
-        std::vector<Path> found;
-        for (auto& name : expand_paths(path)) found.push_back({std::move(name)});
-        return found;
+        std::vector<Path> files;
+        for (auto& name : expand_paths(path)) files.push_back({std::move(name)});
+        return files;
       },
       py::arg("path"), Release());
 }

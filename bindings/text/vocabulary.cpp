@@ -15,14 +15,14 @@
 namespace sentencode {
 namespace {
 
-Vocabulary made(const py::object& words, const py::array_t<std::int64_t, py::array::c_style>& counts,
+Vocabulary make(const py::object& words, const py::array_t<std::int64_t, py::array::c_style>& counts,
                 std::int64_t total) {
   const SentencesArgument texts(words, "words");
   ST_CHECK(counts.ndim() == 1, InvalidInput, "counts must have one dimension, got ", counts.ndim());
   StringTable table;
   for (const std::string_view word : texts.get().pieces) {
     const std::int64_t before = table.size();
-    ST_CHECK(table.insert(word) == before, InvalidInput, "the word '", word, "' is there twice");
+    ST_CHECK(table.insert(word) == before, InvalidInput, "the word '", word, "' occurs twice");
   }
   return {table, {counts.data(), static_cast<std::size_t>(counts.size())}, total};
 }
@@ -51,11 +51,11 @@ py::array_t<std::int64_t> characters_of(const py::object& words, std::string_vie
 }  // namespace
 
 void bind_vocabulary(py::module_& m) {
-  py::class_<Vocabulary, std::shared_ptr<Vocabulary>>(
-      m, "Vocabulary", "Words and how often each was seen, most frequent first.")
-      .def(py::init(&made), py::arg("words"), py::arg("counts"), py::arg("total") = 0)
+  py::class_<Vocabulary, std::shared_ptr<Vocabulary>>(m, "Vocabulary",
+                                                      "Words and their counts, most frequent first.")
+      .def(py::init(&make), py::arg("words"), py::arg("counts"), py::arg("total") = 0)
       .def("__len__", &Vocabulary::size)
-      .def("find", &Vocabulary::find, py::arg("word"), "The word's place, or -1.")
+      .def("find", &Vocabulary::find, py::arg("word"), "The word's index, or -1.")
       .def_property_readonly("words", &words_in)
       .def_property_readonly("counts",
                              [](const py::object& self) {
@@ -73,7 +73,7 @@ void bind_vocabulary(py::module_& m) {
           "write", [](const Vocabulary& self, const Path& path) { self.write(path); }, py::arg("path"),
           Release());
   m.def("characters_of", &characters_of, py::arg("words"), py::arg("alphabet"), py::arg("most"),
-        "The ids of words' first characters [n, most]: 0 behind the last, 1 of those not in the alphabet.");
+        "Ids of the first characters of words [n, most]: 0 for padding, 1 for unknown characters.");
 }
 
 void bind_vocabulary_counter(py::module_& m) {

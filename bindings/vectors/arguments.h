@@ -1,4 +1,4 @@
-// Word tables as Python gives them to encoders.
+// Word vectors as arguments of encoders.
 #pragma once
 
 #include <pybind11/numpy.h>
@@ -17,8 +17,8 @@ namespace sentencode {
 
 namespace py = pybind11;
 
-using VectorsArgument =
-    std::shared_ptr<WordVectors>;  // as Python holds them; the class has nothing that changes it
+using VectorsArgument = std::shared_ptr<WordVectors>;  // Python's holder is not const, but the class has no
+                                                       // method that changes it
 using WeightsArgument = std::optional<py::array_t<float, py::array::c_style | py::array::forcecast>>;
 
 inline WeightedWords words_of(const VectorsArgument& vectors, const Tokenizer& tokenizer,

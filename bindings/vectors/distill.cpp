@@ -21,7 +21,7 @@ namespace {
 
 using FloatArray = py::array_t<float, py::array::c_style | py::array::forcecast>;
 
-/// What several threads may hold: they take turns.
+/// Sums that several threads may use, one after the other.
 class Shared {
  public:
   explicit Shared(Distillation sums) : sums_(std::move(sums)) {}
@@ -41,7 +41,7 @@ class Shared {
   Turn turn_;
 };
 
-/// A method of the sums that changes nothing, as a method of what is shared.
+/// A const method of Distillation, as one of Shared.
 template <auto Method, typename... Arguments>
 auto method() {
   return [](Shared& self, const Arguments&... arguments) {
@@ -53,14 +53,16 @@ auto method() {
 
 void bind_distillation(py::module_& m) {
   const DistillOptions defaults;
-  py::class_<Moments>(m, "Moments", "What averages of words have to do with the teacher's rows.")
-      .def_readonly("own", &Moments::own)
-      .def_readonly("teacher", &Moments::teacher)
+  py::class_<Moments>(m, "Moments",
+                      "Second moments of averaged word vectors, and of these and the teacher's embeddings.")
+      .def_readonly("gram", &Moments::gram)
+      .def_readonly("cross", &Moments::cross)
       .def("map", &Moments::map, py::arg("ridge"), Release(),
-           "The matrix [dim, dim] that brings the averages nearest to the teacher's rows.")
-      .def("axes", &Moments::axes, py::arg("count"), Release(), "The averages' principal axes [dim, count].");
-  m.def("mapped", &mapped, py::arg("table"), py::arg("map"), Release(), "Their product.");
-  py::class_<Shared>(m, "Distillation", "Sums of a teacher's rows, and the word table that tells them best.")
+           "The matrix [dim, dim] that maps the averages to the teacher's embeddings.")
+      .def("axes", &Moments::axes, py::arg("count"), Release(),
+           "Principal axes of the averages [dim, count].");
+  m.def("mapped", &mapped, py::arg("table"), py::arg("map"), Release(), "Product of a table and a map.");
+  py::class_<Shared>(m, "Distillation", "Fits word vectors to a teacher's sentence embeddings.")
       .def(py::init([](const Vocabulary& vocabulary, const Tokenizer& tokenizer, const FloatArray& weights,
                        std::int64_t dim) {
              return std::make_unique<Shared>(Distillation(
@@ -80,60 +82,62 @@ void bind_distillation(py::module_& m) {
       .def(
           "merge",
           [](Shared& self, Shared& other) {
-            // A copy: two that are merged with each other would wait for each other's turn.
+            // A copy, because two that are merged with each other at once would deadlock.
             const Distillation copy = other.with([](const Distillation& sums) { return sums; });
             self.with([&](Distillation& sums) { sums.merge(copy); });
           },
           py::arg("other"))
-      .def("counts", method<&Distillation::counts>(), "How often each word was seen.")
-      .def("mean", method<&Distillation::mean>(), "Of the teacher's rows.")
+      .def("counts", method<&Distillation::counts>(), "Occurrences of each word.")
+      .def("mean", method<&Distillation::mean>(), "Mean of the teacher's embeddings.")
       .def(
-          "of_columns",
-          [](Shared& self, const std::vector<std::int64_t>& which) {
+          "columns",
+          [](Shared& self, const std::vector<std::int64_t>& dims) {
             return std::make_unique<Shared>(
-                self.with([&](const Distillation& sums) { return sums.of_columns(which); }));
+                self.with([&](const Distillation& sums) { return sums.columns(dims); }));
           },
-          py::arg("which"))
+          py::arg("dims"), "The same problem for some dimensions of the teacher.")
       .def("moments", method<&Distillation::moments, Matrix>(), py::arg("table"),
-           "Of the sentences' averages of the table's rows.")
+           "Second moments of the averages of the table's rows.")
       .def("error", method<&Distillation::error, Matrix, VectorD>(), py::arg("table"), py::arg("mean"),
-           "The share of the teacher's rows, less `mean`, that the table does not tell.")
+           "Fraction of the variance of the teacher's embeddings around `mean` that the table does not "
+           "explain.")
       .def(
           "solve",
           [](Shared& self, const Matrix& prior, double penalty, double tolerance, std::int64_t iterations,
-             const py::object& kept, const py::object& keep, const py::object& progress) {
+             const py::object& load, const py::object& save, const py::object& progress) {
             DistillOptions options{.penalty = penalty, .tolerance = tolerance, .iterations = iterations};
-            if (!kept.is_none()) {
-              options.kept = [&](std::int64_t first) -> std::optional<Distilled> {
+            if (!load.is_none()) {
+              options.load = [&](std::int64_t first) -> std::optional<Distilled> {
                 const WithGil gil;
-                const py::object found = call(kept, first);
-                if (found.is_none()) return std::nullopt;
-                auto [table, residual, steps] = found.cast<std::tuple<Matrix, double, std::int64_t>>();
+                const py::object block = call(load, first);
+                if (block.is_none()) return std::nullopt;
+                auto [table, residual, steps] = block.cast<std::tuple<Matrix, double, std::int64_t>>();
                 return Distilled{std::move(table), residual, steps};
               };
             }
-            if (!keep.is_none()) {
-              options.keep = [&](std::int64_t first, const Distilled& some) {
+            if (!save.is_none()) {
+              options.save = [&](std::int64_t first, const Distilled& block) {
                 const WithGil gil;
-                call(keep, first, some.table, some.residual, some.iterations);
+                call(save, first, block.table, block.residual, block.iterations);
               };
             }
             std::int64_t done = 0;
             if (!progress.is_none()) {
               options.progress = [&](std::int64_t more) {
-                const WithGil gil;  // which orders the calls
+                const WithGil gil;  // also guards `done`
                 done += more;
                 call(progress, done, self.dim());
               };
             }
-            Distilled found = self.with([&](const Distillation& sums) { return sums.solve(prior, options); });
-            return py::make_tuple(std::move(found.table), found.residual, found.iterations);
+            Distilled solution =
+                self.with([&](const Distillation& sums) { return sums.solve(prior, options); });
+            return py::make_tuple(std::move(solution.table), solution.residual, solution.iterations);
           },
           py::arg("prior"), py::kw_only(), py::arg("penalty") = defaults.penalty,
           py::arg("tolerance") = defaults.tolerance, py::arg("iterations") = defaults.iterations,
-          py::arg("kept") = py::none(), py::arg("keep") = py::none(), py::arg("progress") = py::none(),
-          "The table [words, dim], its residual, and the iterations. Some columns at once, and for these "
-          "`kept` is asked first, by the number of the first, and `keep` gets what was found.")
+          py::arg("load") = py::none(), py::arg("save") = py::none(), py::arg("progress") = py::none(),
+          "The table [words, dim], its residual, and the iterations. Columns are solved in blocks; "
+          "`load(first column)` may return a solved block, `save(first column, *block)` gets the others.")
       .def(
           "digest",
           [](Shared& self, const Matrix& prior, double penalty, double tolerance, std::int64_t iterations) {
@@ -143,7 +147,7 @@ void bind_distillation(py::module_& m) {
           },
           py::arg("prior"), py::kw_only(), py::arg("penalty") = defaults.penalty,
           py::arg("tolerance") = defaults.tolerance, py::arg("iterations") = defaults.iterations,
-          "What tells the solution from that of another problem.");
+          "A hash of all that the solution depends on.");
 }
 
 }  // namespace sentencode

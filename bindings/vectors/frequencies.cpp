@@ -7,7 +7,7 @@ namespace sentencode {
 
 void bind_frequencies(py::module_& m) {
   py::class_<Frequencies>(m, "Frequencies",
-                          "How probable the words of one table are, and all that were counted.")
+                          "Probabilities of the words of a table, and of all counted words.")
       .def_static("from_vocabulary", &Frequencies::from_vocabulary, py::arg("vectors"), py::arg("vocabulary"),
                   Release())
       .def_static("from_counts", &Frequencies::from_counts, py::arg("vectors"), Release())

@@ -25,8 +25,8 @@ py::tuple read(const Path& path, std::string_view format, std::int64_t limit, co
                const std::optional<std::string>& storage, const std::optional<std::string>& oov,
                std::int64_t dim, const std::string& member, const py::object& progress) {
   ReadOptions options{.format = format_named(format), .limit = limit, .member = member, .dim = dim};
-  if (oov) options.oov = oov_named(*oov);
-  if (storage) options.storage = storage_named(*storage);
+  if (oov) options.oov = parse_enum<OutOfVocabulary>(*oov);
+  if (storage) options.storage = parse_enum<Storage>(*storage);
   StringTable keep;
   if (!only.is_none()) {
     keep = strings_of(only, "words");
@@ -56,7 +56,7 @@ py::tuple read(const Path& path, std::string_view format, std::int64_t limit, co
 void bind_read_vectors(py::module_& m) {
   m.def("read_vectors", &read, py::arg("path"), py::arg("format"), py::arg("limit"), py::arg("only"),
         py::arg("storage"), py::arg("oov"), py::arg("dim"), py::arg("member"), py::arg("progress"),
-        "The vectors, and how many rows were read, repeated, repaired.");
+        "The vectors, and the numbers of rows, duplicates and repaired words.");
 }
 
 }  // namespace sentencode

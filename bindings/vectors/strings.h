@@ -1,4 +1,4 @@
-// Words as Python gives and takes them.
+// Conversion of word lists.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -9,8 +9,8 @@ namespace sentencode {
 
 namespace py = pybind11;
 
-/// A list of str as a table of distinct strings. ValueError where one has no UTF-8, or, if they have to be
-/// `distinct`, comes twice.
+/// A table of the strings of a list. ValueError if one has no UTF-8 encoding, or, with `distinct`, is
+/// repeated.
 StringTable strings_of(const py::object& words, const char* name, bool distinct = false);
 
 }  // namespace sentencode

@@ -30,7 +30,7 @@ py::array_t<T> copy_of(const std::vector<T>& values) {
 }  // namespace
 
 void bind_training(py::module_& m) {
-  py::class_<SparseMatrix>(m, "SparseMatrix", "Counts of pairs, by rows.")
+  py::class_<SparseMatrix>(m, "SparseMatrix", "Counts of word pairs, by rows.")
       .def_property_readonly("shape",
                              [](const SparseMatrix& self) { return py::make_tuple(self.rows(), self.cols); })
       .def_property_readonly("nonzeros", &SparseMatrix::nonzeros)
@@ -39,13 +39,13 @@ void bind_training(py::module_& m) {
           [](const SparseMatrix& self) {
             return py::make_tuple(copy_of(self.values), copy_of(self.columns), copy_of(self.offsets));
           },
-          "Copies of the values, columns and offsets: what scipy.sparse.csr_matrix takes.");
+          "Copies of values, columns and offsets, as for scipy.sparse.csr_matrix.");
 
-  py::class_<CooccurrenceCounter>(m, "CooccurrenceCounter", "Counts how often words stand near each other.")
+  py::class_<CooccurrenceCounter>(m, "CooccurrenceCounter", "Counts co-occurrences of words.")
       .def(py::init([](const Vocabulary& vocabulary, const Tokenizer& tokenizer, int window,
                        std::string_view weight) {
              return CooccurrenceCounter(vocabulary.words(), tokenizer,
-                                        {.size = window, .weight = window_weight_named(weight)});
+                                        {.size = window, .weight = parse_enum<WindowWeight>(weight)});
            }),
            py::arg("vocabulary"), py::arg("tokenizer"), py::kw_only(), py::arg("window"), py::arg("weight"))
       .def(
@@ -69,9 +69,8 @@ void bind_training(py::module_& m) {
             self.add(counts);
           },
           py::arg("values"), py::arg("columns"), py::arg("offsets"),
-          "Adds what another counter of the same words has finished, as `arrays` gave it.")
-      .def("finish", &CooccurrenceCounter::finish, Release(),
-           "The counts so far; the counter is empty then.");
+          "Adds the finished counts of another counter of the same words, as of `arrays`.")
+      .def("finish", &CooccurrenceCounter::finish, Release(), "Returns the counts and empties the counter.");
 
   const EmbeddingOptions defaults;
   m.def(
@@ -100,7 +99,7 @@ void bind_training(py::module_& m) {
       py::arg("length") = defaults.length, py::arg("iterations") = defaults.svd.iterations,
       py::arg("oversampling") = defaults.svd.oversampling, py::arg("seed") = defaults.svd.seed,
       py::arg("progress") = py::none(),
-      "Vectors [words, dim] from counts, which are used up: left singular vectors of positive PMI.");
+      "Word vectors [words, dim]: left singular vectors of positive PMI. Moves the counts.");
 }
 
 }  // namespace sentencode

@@ -15,7 +15,7 @@
 namespace sentencode {
 namespace {
 
-/// What Python holds. The class has no method that changes it.
+/// Python's holder is not const, but the class has no method that changes it.
 using Table = std::shared_ptr<WordVectors>;
 Table hold(std::shared_ptr<const WordVectors> vectors) {
   return std::const_pointer_cast<WordVectors>(vectors);
@@ -28,7 +28,7 @@ std::int32_t checked_id(const WordVectors& self, std::int64_t id) {
 }
 
 std::optional<OutOfVocabulary> policy(const std::optional<std::string>& name) {
-  return name ? std::optional(oov_named(*name)) : std::nullopt;
+  return name ? std::optional(parse_enum<OutOfVocabulary>(*name)) : std::nullopt;
 }
 
 Table from_array(const py::object& words, const py::array& rows,
@@ -39,7 +39,8 @@ Table from_array(const py::object& words, const py::array& rows,
   std::span<const std::int64_t> counted;
   if (counts) counted = {counts->data(), static_cast<std::size_t>(counts->size())};
   const WithoutGil release;
-  return hold(WordVectors::from_array(table, view, counted, storage_named(storage), oov_named(oov)));
+  return hold(WordVectors::from_array(table, view, counted, parse_enum<Storage>(storage),
+                                      parse_enum<OutOfVocabulary>(oov)));
 }
 
 py::array_t<float> rows(const WordVectors& self, const py::array_t<std::int64_t, py::array::c_style>& ids) {
@@ -70,7 +71,7 @@ py::list words(const WordVectors& self, std::int64_t begin, std::int64_t end) {
   return result;
 }
 
-/// A read-only array over the table's own memory.
+/// A read-only view of the table's memory.
 py::object counts(const Table& self) {
   const auto held = self->counts();
   if (held.empty()) return py::none();
@@ -82,27 +83,27 @@ py::object counts(const Table& self) {
 py::tuple lookup(const WordVectors& self, const Tokenizer& tokenizer, const py::object& sentences,
                  std::int64_t max_tokens) {
   const SentencesArgument argument(sentences);
-  RaggedIds found;
+  RaggedIds ids;
   {
     const WithoutGil release;
-    self.lookup(tokenizer, argument.get(), found, max_tokens);
+    self.lookup(tokenizer, argument.get(), ids, max_tokens);
   }
   return py::make_tuple(
-      py::array_t<std::int32_t>(static_cast<py::ssize_t>(found.ids.size()), found.ids.data()),
-      py::array_t<std::int64_t>(static_cast<py::ssize_t>(found.offsets.size()), found.offsets.data()));
+      py::array_t<std::int32_t>(static_cast<py::ssize_t>(ids.ids.size()), ids.ids.data()),
+      py::array_t<std::int64_t>(static_cast<py::ssize_t>(ids.offsets.size()), ids.offsets.data()));
 }
 
 py::list most_similar(const WordVectors& self, const py::array_t<float, py::array::c_style>& query,
                       std::int64_t k, const std::vector<std::int32_t>& exclude) {
   ST_CHECK(query.ndim() == 1 && query.size() == self.dim(), InvalidInput, "the query must be a vector of ",
            self.dim(), " numbers, got ", query.size());
-  std::vector<std::pair<std::int32_t, float>> found;
+  std::vector<std::pair<std::int32_t, float>> nearest;
   {
     const WithoutGil release;
-    found = self.most_similar(query.data(), k, exclude);
+    nearest = self.most_similar(query.data(), k, exclude);
   }
   py::list result;
-  for (const auto& [id, similarity] : found)
+  for (const auto& [id, similarity] : nearest)
     result.append(py::make_tuple(text_of(self.words()[id]), similarity));
   return result;
 }
@@ -118,7 +119,7 @@ void write(const WordVectors& vectors, const Path& path, std::string_view format
 }  // namespace
 
 void bind_word_vectors(py::module_& m) {
-  py::class_<WordVectors, Table>(m, "WordVectors", "A frozen table of words and their rows.")
+  py::class_<WordVectors, Table>(m, "WordVectors", "An immutable table of words and vectors.")
       .def_static("from_array", &from_array, py::arg("words"), py::arg("matrix"), py::arg("counts"),
                   py::arg("storage"), py::arg("oov"))
       .def_static(
@@ -150,7 +151,9 @@ void bind_word_vectors(py::module_& m) {
       .def("write", &write, py::arg("path"), py::arg("format"), Release())
       .def(
           "with_oov",
-          [](const WordVectors& self, std::string_view oov) { return hold(self.with_oov(oov_named(oov))); },
+          [](const WordVectors& self, std::string_view oov) {
+            return hold(self.with_oov(parse_enum<OutOfVocabulary>(oov)));
+          },
           py::arg("oov"), Release())
       .def(
           "with_subwords",
@@ -166,18 +169,18 @@ void bind_word_vectors(py::module_& m) {
             const Subwords& pieces = self.subwords();
             return std::array<std::int64_t, 3>{pieces.lengths[0], pieces.lengths[1], pieces.buckets};
           },
-          "The shortest, the longest, and the number of buckets: 0 where there are none.")
+          "Shortest and longest subwords, and the number of buckets (0 without subwords).")
       .def(
           "row_of_subwords",
           [](const WordVectors& self, std::string_view word) -> py::object {
             py::array_t<float> out(static_cast<py::ssize_t>(self.dim()));
             return self.row_of_subwords(word, out.mutable_data()) ? py::object(out) : py::none();
           },
-          py::arg("word"), "What is made of a word's subwords; None where there are none.")
+          py::arg("word"), "The row of a word's subwords; None if it has none.")
       .def(
           "with_storage",
           [](const WordVectors& self, std::string_view storage) {
-            return hold(self.with_storage(storage_named(storage)));
+            return hold(self.with_storage(parse_enum<Storage>(storage)));
           },
           py::arg("storage"), Release())
       .def(
@@ -192,7 +195,8 @@ void bind_word_vectors(py::module_& m) {
           "first", [](const WordVectors& self, std::int64_t count) { return hold(self.first(count)); },
           py::arg("count"), Release())
       .def("__len__", &WordVectors::size)
-      .def_property_readonly("row_count", &WordVectors::rows, "Words, and rows that stand for unknown ones.")
+      .def_property_readonly("row_count", &WordVectors::rows,
+                             "Number of rows, including those of unknown words.")
       .def_property_readonly("dim", &WordVectors::dim)
       .def_property_readonly("storage", [](const WordVectors& self) { return name_of(self.storage()); })
       .def_property_readonly("oov", [](const WordVectors& self) { return name_of(self.oov()); })
@@ -205,11 +209,11 @@ void bind_word_vectors(py::module_& m) {
       .def("words", &words, py::arg("begin"), py::arg("end"))
       .def(
           "find", [](const WordVectors& self, std::string_view word) { return self.words().find(word); },
-          py::arg("word"), "The word's row, -1 when it is not there, whatever the policy.")
+          py::arg("word"), "The word's row, or -1, for any policy.")
       .def("rows", &rows, py::arg("ids"))
       .def("matrix", &matrix)
       .def("lookup", &lookup, py::arg("tokenizer"), py::arg("sentences"), py::arg("max_tokens") = 0,
-           "Ids of all sentences, and where each sentence's begin.")
+           "Ids of all sentences, and the offsets of each.")
       .def("most_similar", &most_similar, py::arg("query"), py::arg("k"), py::arg("exclude"));
 }
 

@@ -11,10 +11,10 @@ namespace sentencode {
 namespace fs = std::filesystem;
 
 std::vector<std::string> control_groups(const std::string& controller, const std::string& root) {
-  std::vector<std::string> found;
-  const auto add = [&found](const fs::path& top, const std::string& group) {
-    const auto add_one = [&found](const fs::path& folder) {
-      if (std::ranges::find(found, folder.string()) == found.end()) found.push_back(folder.string());
+  std::vector<std::string> folders;
+  const auto add = [&folders](const fs::path& top, const std::string& group) {
+    const auto add_one = [&folders](const fs::path& folder) {
+      if (std::ranges::find(folders, folder.string()) == folders.end()) folders.push_back(folder.string());
     };
     fs::path folder = top;
     add_one(folder);
@@ -39,7 +39,7 @@ std::vector<std::string> control_groups(const std::string& controller, const std
       add(mount / controllers, group);
     }
   }
-  return found;
+  return folders;
 }
 
 }  // namespace sentencode

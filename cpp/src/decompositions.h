@@ -1,4 +1,4 @@
-// What the core's own solvers need of dense.cpp beside dense.h.
+// Internal functions of dense.cpp.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace sentencode {
 template <typename T>
 RowMajor<T> orthonormalise_rows(RowMajor<T>& y);
 
-/// What top_eigenpairs takes beside the matrix, in bytes.
+/// Bytes of memory that top_eigenpairs needs in addition to the matrix.
 template <typename T>
 double top_eigenpairs_bytes(std::int64_t n, std::int64_t p);
 

@@ -20,8 +20,8 @@
 #define ST_JOIN(a, b) ST_JOIN_(a, b)
 #define ST_BLAS(name) ST_JOIN(SENTENCODE_BLAS_PREFIX, name)
 
-// Fortran's names and types (32-bit integers). The lengths of the strings that Fortran compilers append are
-// left out, as every C caller of BLAS leaves them out.
+// Fortran's names and types (32-bit integers). The hidden string-length arguments are omitted, as is usual in
+// C.
 #define ST_DECLARE_BLAS(t, T)                                                                              \
   void ST_BLAS(t##gemm_)(const char* op_a, const char* op_b, const int* m, const int* n, const int* k,     \
                          const T* alpha, const T* a, const int* lda, const T* b, const int* ldb,           \
@@ -53,7 +53,7 @@ using Column = Eigen::Matrix<T, Eigen::Dynamic, 1>;
 
 #if SENTENCODE_HAVE_BLAS
 
-constexpr int kAlone = 1024;  // rows and columns up to which a decomposition is done by one thread
+constexpr int kAlone = 1024;  // up to this size a decomposition uses one thread
 
 // The routines by type.
 template <typename T>
@@ -74,19 +74,19 @@ int to_int(Index n) {
   return static_cast<int>(n);
 }
 
-// The distance between rows; BLAS wants 1 at least, even of a matrix that has no columns.
+// Row stride; BLAS requires at least 1, even for a matrix without columns.
 template <typename M>
 int stride_of(const M& m) {
   return to_int(std::max<Index>(1, m.outerStride()));
 }
 
-// A LAPACK routine says how much room it wants, then gets it.
+// LAPACK's workspace query.
 template <typename T, typename Routine>
 void with_workspace(const char* name, Routine&& routine) {
   T wanted = 0;
   int info = 0;
   routine(&wanted, -1, &info);
-  // In float the count may have been rounded down.
+  // As a float, the size may have been rounded down.
   std::vector<T> work(static_cast<std::size_t>(static_cast<double>(wanted) * (1 + 1e-6)) + 1);
   routine(work.data(), to_int(static_cast<Index>(work.size())), &info);
   ST_CHECK(info == 0, InternalError, name, " failed with code ", info);
@@ -95,17 +95,17 @@ void with_workspace(const char* name, Routine&& routine) {
 template <typename T>
 void raw_gemm(Op op_a, Op op_b, T alpha, const ConstRef<T>& a, const ConstRef<T>& b, T beta,
               MutableRef<T> c) {
-  // Fortran reads our rows as columns: C^T = op(B)^T op(A)^T.
+  // Rows are Fortran's columns: C^T = op(B)^T op(A)^T.
   const char ta = op_a == Op::none ? 'N' : 'T', tb = op_b == Op::none ? 'N' : 'T';
   const int m = to_int(c.rows()), n = to_int(c.cols()), k = to_int(op_a == Op::none ? a.cols() : a.rows());
   const int lda = stride_of(a), ldb = stride_of(b), ldc = stride_of(c);
   Blas<T>::gemm(&tb, &ta, &n, &m, &k, &alpha, b.data(), &ldb, a.data(), &lda, &beta, c.data(), &ldc);
 }
 
-// Eigenvalues rising; vectors as rows.
+// Eigenvalues in ascending order; vectors as rows.
 template <typename T>
 Column<T> raw_eigh(RowMajor<T>& c) {
-  // The bound is LAPACK's: its workspace holds 2 n^2 + 6 n + 1 numbers, counted with 32 bits.
+  // The size of LAPACK's workspace, 2 n^2 + 6 n + 1, must fit in 32 bits.
   ST_CHECK(c.rows() <= 32766, InvalidInput, "eigh: a matrix of ", c.rows(),
            " rows is too large (at most 32766)");
   const int n = to_int(c.rows());
@@ -190,13 +190,13 @@ void fix_signs(RowMajor<T>& vectors) {
   }
 }
 
-// Eigen's allFinite looks at one number after the other, and is a tenth of a whole fit of LAES.
+// Eigen's allFinite is not vectorised, and would take a tenth of the time of LAES's fit.
 template <typename T>
 bool all_finite(const RowMajor<T>& m) {
   std::atomic<bool> finite{true};
   parallel_for(0, m.rows(), 256, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      // x - x is 0, or not a number where x is infinite or none.
+      // x - x is 0, or NaN if x is infinite or NaN.
       const auto row = m.row(i).array();
       if (!((row - row).sum() == T(0))) finite = false;  // NOLINT(misc-redundant-expression)
     }
@@ -211,7 +211,7 @@ void check_square(const RowMajor<T>& c) {
   ST_CHECK(all_finite(c), InvalidInput, "a matrix to decompose must be finite, got NaN or infinity");
 }
 
-// Numbers in [-1, 1) that are the same on every machine, which the standard library's distributions are not.
+// Random numbers in [-1, 1), the same on every machine, unlike those of std::uniform_real_distribution.
 template <typename T>
 RowMajor<T> random_rows(Index rows, Index cols, std::uint64_t seed) {
   std::mt19937_64 bits(seed);
@@ -262,8 +262,8 @@ Spectrum<T> eigh(RowMajor<T> c) {
 
 namespace {
 
-/// As orthonormalise_rows, of few rows: by one product, which is summed in double, in place of one after the
-/// other. Rows that are nearly dependent go the long way.
+/// orthonormalise_rows for few rows, by one Gram matrix in double. Falls back to it for nearly dependent
+/// rows.
 template <typename T>
 RowMajor<T> orthonormalise_few(RowMajor<T>& y) {
   constexpr double kDependent = 1e-6;
@@ -277,14 +277,14 @@ RowMajor<T> orthonormalise_few(RowMajor<T>& y) {
   return MatrixD(cholesky.matrixU()).template cast<T>();
 }
 
-// Whether products that are made side by side are made by one thread each, in the presence of OneBlasThread.
+// Whether concurrent products use one thread each under OneBlasThread.
 #if SENTENCODE_HAVE_BLAS && !SENTENCODE_HAVE_OPENBLAS
-constexpr bool kOwnThreads = false;  // who knows
+constexpr bool kOwnThreads = false;  // unknown
 #else
 constexpr bool kOwnThreads = true;
 #endif
 
-/// C = alpha A op(B) + beta C by strips of columns, on our threads.
+/// C = alpha A op(B) + beta C, in strips of columns on parallel_for's threads.
 template <typename T>
 void gemm_in_strips(Op op_b, T alpha, const ConstRef<T>& a, const ConstRef<T>& b,
                     std::type_identity_t<T> beta, MutableRef<T> c) {
@@ -303,7 +303,7 @@ void gemm_in_strips(Op op_b, T alpha, const ConstRef<T>& a, const ConstRef<T>& b
 }
 
 /// Orthonormal rows that span { X, C X, C^2 X, ... } for a random block X, and C's projection on them. Every
-/// block is made orthogonal to all before it, twice: then the projection is as good as its arithmetic.
+/// block is orthogonalised twice against all previous ones, which makes the projection accurate.
 template <typename T>
 class KrylovSpace {
  public:
@@ -321,9 +321,9 @@ class KrylovSpace {
     projection_.conservativeResize(size, size);
     while (size_ < size) {
       poll_interrupt();
-      basis_.middleRows(size_, b) = next_;  // Q [m, n] with its new rows q [b, n]
+      basis_.middleRows(size_, b) = next_;  // append q [b, n] to Q [m, n]
       size_ += b;
-      RowMajor<T> y(b, n);  // q C, as q C^T: BLAS copies C to panels, and rows that lie together faster
+      RowMajor<T> y(b, n);  // q C, computed as q C^T: contiguous rows are faster to pack
       gemm_in_strips<T>(Op::transpose, T(1), next_, c_, T(0), y);
       const RowMajor<T> h = remove_basis(y);  // q C Q^T [b, m]
       projection_.block(size_ - b, 0, b, size_) = h;
@@ -336,7 +336,7 @@ class KrylovSpace {
     }
   }
 
-  /// The p leading pairs that the space holds, and the largest residual |C v - w v| among them.
+  /// The p leading pairs of the space, and their largest residual |C v - w v|.
   Spectrum<T> ritz(Index p, T& residual) const {
     Spectrum<T> small = eigh<T>(projection_.topLeftCorner(size_, size_));
     const Index b = coupling_.rows();
@@ -350,7 +350,7 @@ class KrylovSpace {
   }
 
  private:
-  // y becomes y - y Q^T Q; returns y Q^T.
+  // y := y - y Q^T Q; returns y Q^T.
   RowMajor<T> remove_basis(RowMajor<T>& y) const {
     RowMajor<T> h(y.rows(), size_);
     gemm_in_strips<T>(Op::transpose, T(1), y, basis_.topRows(size_), T(0), h);
@@ -358,7 +358,7 @@ class KrylovSpace {
     return h;
   }
 
-  // Where C leads nowhere new (its rank is used up), the space goes on with random directions.
+  // If the rank of C is exhausted, continues with random directions.
   void replace_spent_rows(RowMajor<T>& y) {
     const T nothing =
         Eigen::NumTraits<T>::epsilon() * projection_.diagonal().head(size_).cwiseAbs().maxCoeff();
@@ -367,7 +367,7 @@ class KrylovSpace {
     }
   }
 
-  const OneBlasThread alone_;  // the products of a block are small, and many
+  const OneBlasThread alone_;  // the products are many and small
   const RowMajor<T>& c_;       // [n, n]
   std::uint64_t seed_;
   Index size_ = 0;          // m
@@ -377,9 +377,9 @@ class KrylovSpace {
   RowMajor<T> coupling_;    // [b, b]
 };
 
-/// Measured on covariances of word vectors: the space must be twice p and a few blocks more, or up to twice
-/// that; the smaller the blocks, the smaller the space, but the slower products are. Where that is no small
-/// part of n, or turns out to be, LAPACK's direct way is faster.
+/// Measured on covariances of word vectors: the space needs 2 p dimensions and a few blocks more, up to twice
+/// that. Smaller blocks need a smaller space, but slower products. If the space is not much smaller than n,
+/// LAPACK's direct solver is faster.
 struct SpaceSize {
   SpaceSize(Index n, Index p)
       : block(std::clamp<Index>(p / 32 * 4, 16, 64)), first(2 * p + 6 * block), limit(n / 2) {}

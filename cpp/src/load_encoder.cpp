@@ -1,4 +1,4 @@
-// Above all rooms of the core, because it knows which kinds of encoders they bring; `encoder.h` does not.
+// Depends on all encoders of the core, as encoder.h does not.
 #include "linear/loaders.h"
 
 #include <map>
@@ -34,10 +34,10 @@ std::unique_ptr<Encoder> load_encoder(const std::string& path, const LoadOptions
   EncoderLoader loader = nullptr;
   {
     const std::lock_guard lock(registry().mutex);
-    const auto found = registry().loaders.find(saved.kind);
-    saved.check(found != registry().loaders.end(), "holds an encoder of the unknown kind '", saved.kind,
-                "'; one of your own is known once its module is imported");
-    loader = found->second;
+    const auto entry = registry().loaders.find(saved.kind);
+    saved.check(entry != registry().loaders.end(), "holds an encoder of the unknown kind '", saved.kind,
+                "'; import the module that registers it");
+    loader = entry->second;
   }
   return loader(path, options);
 }

@@ -15,7 +15,7 @@ std::int64_t memory_limit(const std::string& root) {
   for (const std::filesystem::path folder : control_groups("memory", root)) {
     for (const char* name : {"memory.max", "memory.limit_in_bytes"}) {  // of version 2, of version 1
       std::ifstream file(folder / name);
-      std::int64_t bytes = 0;  // "max", and what is not there, sets no limit
+      std::int64_t bytes = 0;  // no limit if the file is missing or says "max"
       if (file >> bytes && bytes >= 0) limit = std::min(limit, bytes);
     }
   }

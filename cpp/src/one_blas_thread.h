@@ -2,9 +2,9 @@
 
 namespace sentencode {
 
-/// While it lives, BLAS works on the thread that calls it. OpenBLAS's threads spin between its products:
-/// where these are many and small, they burn several times what the work takes as soon as others want the
-/// processors. Loops keep their threads, and may then make products.
+/// Restricts BLAS to the calling thread during its lifetime. OpenBLAS's threads spin between products, which
+/// wastes much processor time if these are many and small. parallel_for keeps its threads, whose bodies may
+/// then compute products.
 class OneBlasThread {
  public:
   OneBlasThread();

@@ -31,20 +31,20 @@ namespace sentencode {
 namespace {
 
 #if SENTENCODE_HAVE_OPENBLAS
-// How many threads OpenBLAS was built for. At this number its count says nothing about what the user wants.
+// Maximum of threads of this OpenBLAS. It is the default, so that only lower counts are a user's choice.
 int blas_capacity() {
   static const int capacity = [] {
     constexpr char kKey[] = "MAX_THREADS=";
     const char* config = ST_OPENBLAS(openblas_get_config)();
-    const char* found = std::strstr(config, kKey);
+    const char* key = std::strstr(config, kKey);
     int value = INT_MAX;
-    if (found != nullptr) std::from_chars(found + sizeof kKey - 1, config + std::strlen(config), value);
+    if (key != nullptr) std::from_chars(key + sizeof kKey - 1, config + std::strlen(config), value);
     return value;
   }();
   return capacity;
 }
 
-// Of OneBlasThread: how many there are, and OpenBLAS's count without them; 0: there are none.
+// Number of OneBlasThread objects, and OpenBLAS's thread count without them (0: there are none).
 std::mutex alone_mutex;
 int alone_users = 0;
 std::atomic<int> alone_before{0};
@@ -66,12 +66,11 @@ void set_blas_threads(int threads) {
   }
 }
 
-// OpenBLAS counts processors, and knows nothing of a container's share of their time. It is told before any
-// product.
-[[maybe_unused]] const bool kShareIsTold = [] {
-  const int share = processors();
-  const bool less = share < ST_OPENBLAS(openblas_get_num_threads)();
-  if (less) set_blas_threads(share);
+// OpenBLAS counts processors and ignores a container's CPU quota. This runs before any product.
+[[maybe_unused]] const bool kQuotaIsSet = [] {
+  const int quota = processors();
+  const bool less = quota < ST_OPENBLAS(openblas_get_num_threads)();
+  if (less) set_blas_threads(quota);
   return less;
 }();
 #else
@@ -79,17 +78,17 @@ int blas_limit() { return INT_MAX; }
 void set_blas_threads(int) {}
 #endif
 
-std::atomic<int>& wanted_threads() {
+std::atomic<int>& requested_threads() {
   static std::atomic<int> threads{processors()};
   return threads;
 }
 
 std::atomic<InterruptCheck> interrupt_check{nullptr};
 
-thread_local bool inside_parallel_for = false;  // nested calls run alone
-thread_local bool is_worker = false;            // only the caller's thread may ask for signals
+thread_local bool inside_parallel_for = false;  // nested calls run on one thread
+thread_local bool is_worker = false;            // only the calling thread checks for signals
 
-/// The pieces of one call, handed out to whoever is free.
+/// The pieces of one call; threads take the next one when they are free.
 class Pieces {
  public:
   Pieces(std::int64_t begin, std::int64_t end, std::int64_t grain,
@@ -128,11 +127,11 @@ class Pieces {
 
 }  // namespace
 
-int num_threads() { return std::min(wanted_threads().load(), blas_limit()); }
+int num_threads() { return std::min(requested_threads().load(), blas_limit()); }
 
 void set_num_threads(int threads) {
   ST_CHECK(threads >= 1, InvalidInput, "set_num_threads: threads must be at least 1, got ", threads);
-  wanted_threads() = threads;
+  requested_threads() = threads;
   set_blas_threads(threads);
 }
 
@@ -152,7 +151,7 @@ void parallel_for(std::int64_t begin, std::int64_t end, std::int64_t grain,
         });
       }
     } catch (const std::system_error&) {
-      // The system gives no more threads: those there are do all the work.
+      // No more threads are available: the others do all the work.
     }
   }
   pieces.work();
@@ -171,7 +170,7 @@ OneBlasThread::OneBlasThread() {
 OneBlasThread::~OneBlasThread() {
   const std::lock_guard lock(alone_mutex);
   if (--alone_users > 0) return;
-  // Another count is somebody else's wish.
+  // Any other count was set by someone else meanwhile.
   if (ST_OPENBLAS(openblas_get_num_threads)() == 1) ST_OPENBLAS(openblas_set_num_threads)(alone_before);
   alone_before = 0;
 }

@@ -18,20 +18,20 @@ namespace fs = std::filesystem;
 
 constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 
-double share(double quota, double period) { return quota > 0 && period > 0 ? quota / period : kUnlimited; }
+double ratio(double quota, double period) { return quota > 0 && period > 0 ? quota / period : kUnlimited; }
 
 /// "max 100000" or "150000 100000".
 double quota_v2(const fs::path& group) {
   std::ifstream file(group / "cpu.max");
   double quota = 0, period = 0;
-  return file >> quota >> period ? share(quota, period) : kUnlimited;
+  return file >> quota >> period ? ratio(quota, period) : kUnlimited;
 }
 
-/// A number in each of two files; -1 is no limit.
+/// Quota and period are in two files; a quota of -1 is no limit.
 double quota_v1(const fs::path& group) {
   std::ifstream first(group / "cpu.cfs_quota_us"), second(group / "cpu.cfs_period_us");
   double quota = 0, period = 0;
-  return first >> quota && second >> period ? share(quota, period) : kUnlimited;
+  return first >> quota && second >> period ? ratio(quota, period) : kUnlimited;
 }
 
 int affinity() {
@@ -45,17 +45,17 @@ int affinity() {
 }  // namespace
 
 double processor_quota(const std::string& root) {
-  double found = kUnlimited;
+  double quota = kUnlimited;
   for (const fs::path folder : control_groups("cpu", root)) {
-    found = std::min({found, quota_v2(folder), quota_v1(folder)});
+    quota = std::min({quota, quota_v2(folder), quota_v1(folder)});
   }
-  return found;
+  return quota;
 }
 
 int processors(const std::string& root) {
-  const double share = std::ceil(processor_quota(root));
+  const double quota = std::ceil(processor_quota(root));
   const int all = affinity();
-  return share < all ? std::max(1, static_cast<int>(share)) : all;
+  return quota < all ? std::max(1, static_cast<int>(quota)) : all;
 }
 
 }  // namespace sentencode

@@ -17,19 +17,19 @@ constexpr std::string_view kElsewhere =
 
 fs::path folder_of(const std::string& path) { return fs::absolute(path).lexically_normal().parent_path(); }
 
-/// Whether a path leads further down.
+/// Whether a path stays inside the folder that it starts from.
 bool goes_down(const fs::path& path) {
   return path.is_relative() && !path.empty() && *path.lexically_normal().begin() != "..";
 }
 
-/// Where vectors are, seen from the folder of the encoder's file; as it is where that is no shorter way.
-std::string place_of(const std::string& vectors, const std::string& file) {
+/// Path of the vectors relative to the folder of the encoder's file, or absolute if they are outside of it.
+std::string reference_to(const std::string& vectors, const std::string& file) {
   const fs::path there = fs::absolute(vectors).lexically_normal(),
                  from_here = there.lexically_relative(folder_of(file));
-  std::string place = (goes_down(from_here) ? from_here : there).string();
-  ST_CHECK(repair_utf8(place) == place, InvalidInput, "the name of ", vectors,
+  std::string reference = (goes_down(from_here) ? from_here : there).string();
+  ST_CHECK(repair_utf8(reference) == reference, InvalidInput, "the name of ", vectors,
            " is not UTF-8, and cannot be written into a saved encoder");
-  return place;
+  return reference;
 }
 }  // namespace
 
@@ -47,10 +47,10 @@ SavedModel SavedModel::read(std::shared_ptr<const SafeTensors> file) {
   result.file = std::move(file);
   const auto& metadata = result.file->metadata();
   const auto value = [&](const char* key) {
-    const auto found = metadata.find(key);
-    return found == metadata.end() ? std::string() : found->second;
+    const auto entry = metadata.find(key);
+    return entry == metadata.end() ? std::string() : entry->second;
   };
-  result.check(value("format") == kFormat, "a safetensors file, but no encoder of Sentencode's");
+  result.check(value("format") == kFormat, "a safetensors file, but not an encoder of Sentencode");
   const std::string version = value("format_version");
   result.check(version == kVersion || version == kWithoutChecksums, "format version '", version,
                "'; this library reads versions ", kWithoutChecksums, " and ", kVersion);
@@ -63,17 +63,17 @@ SavedModel SavedModel::read(std::shared_ptr<const SafeTensors> file) {
 }
 
 const json& SavedModel::option(const std::string& key) const {
-  const auto found = config.find(key);
-  check(found != config.end(), "config: ", key, " is missing");
-  asked_.insert(key);
-  return *found;
+  const auto entry = config.find(key);
+  check(entry != config.end(), "config: ", key, " is missing");
+  read_.insert(key);
+  return *entry;
 }
 
 std::int64_t SavedModel::size_option(const std::string& key, std::int64_t least) const {
   constexpr std::int64_t kMost = std::int64_t{1} << 31;
   const json& value = option(key);
   check(value.is_number_integer() && value >= least && value <= kMost, "config: ", key,
-        " must be a whole number of at least ", least, ", got ", value.dump());
+        " must be an integer of at least ", least, ", got ", value.dump());
   return value.get<std::int64_t>();
 }
 
@@ -86,44 +86,45 @@ bool SavedModel::flag_option(const std::string& key) const {
 void SavedModel::finish_config() const {
   static const std::set<std::string> common{"oov", "tokenizer", "vectors"};
   for (const auto& [key, value] : config.items()) {
-    check(asked_.contains(key) || common.contains(key), "config: unknown key '", key, "'");
+    check(read_.contains(key) || common.contains(key), "config: unknown key '", key, "'");
   }
 }
 
 WeightedWords SavedModel::words() const {
-  const auto oov = named_option("oov", oov_named);
+  const auto oov = enum_option<OutOfVocabulary>();
   const Tokenizer tokenizer = valid([&] { return Tokenizer::from_json(option("tokenizer").dump()); });
   const std::shared_ptr<const WordVectors> table = vectors(oov);
   std::vector<float> weights;
   if (file->has("weights")) {
-    const auto found = values<float>("weights", {table->rows()});
-    weights.assign(found.begin(), found.end());
+    const auto stored = values<float>("weights", {table->rows()});
+    weights.assign(stored.begin(), stored.end());
   }
   return valid([&] { return WeightedWords(table, tokenizer, std::move(weights)); });
 }
 
 std::shared_ptr<const WordVectors> SavedModel::vectors(OutOfVocabulary oov) const {
-  const std::shared_ptr<const WordVectors>& given = options.vectors;
-  const json& place = option("vectors");
-  if (place == "omitted") {
-    check(given != nullptr, "holds no word vectors");
-    check(given->oov() == oov, "was made with the policy '", name_of(oov), "' for unknown words, not '",
-          name_of(given->oov()), "'");
-    return given;
+  const std::shared_ptr<const WordVectors>& passed = options.vectors;
+  const json& reference = option("vectors");
+  if (reference == "omitted") {
+    check(passed != nullptr, "holds no word vectors");
+    check(passed->oov() == oov, "was made with the policy '", name_of(oov), "' for unknown words, not '",
+          name_of(passed->oov()), "'");
+    return passed;
   }
-  if (place == "embedded") {
-    ST_CHECK(given == nullptr, InvalidInput, "has its own word vectors, and takes no others");
+  if (reference == "embedded") {
+    ST_CHECK(passed == nullptr, InvalidInput, "has its own word vectors, and takes no others");
     return WordVectors::from_tensors(file, std::string(kVectors), oov, options.verify);
   }
   const auto text = [&](const char* key) {
-    check(place.is_object() && place.size() == 3 && place.contains(key) && place[key].is_string(),
+    check(reference.is_object() && reference.size() == 3 && reference.contains(key) &&
+              reference[key].is_string(),
           "config: vectors must be 'embedded' or 'omitted', or have path, prefix and fingerprint");
-    return place[key].get<std::string>();
+    return reference[key].get<std::string>();
   };
   const std::string named = text("path"), prefix = text("prefix"), fingerprint = text("fingerprint");
-  if (given != nullptr) {
-    check(given->fingerprint() == fingerprint, "was made with other word vectors than those given");
-    return given->oov() == oov ? given : given->with_oov(oov);
+  if (passed != nullptr) {
+    check(passed->fingerprint() == fingerprint, "was made with other word vectors than those given");
+    return passed->oov() == oov ? passed : passed->with_oov(oov);
   }
   const fs::path folder = folder_of(file->path());
   const std::string path = (folder / named).lexically_normal().string();
@@ -154,7 +155,7 @@ void ModelContents::add(const WeightedWords& words, SaveOptions::Vectors how, co
   } else if (how == Vectors::referred_to) {
     ST_CHECK(!vectors.path().empty(), InvalidInput,
              "only vectors that were opened from a native file can be left out of a saved encoder");
-    config["vectors"] = {{"path", place_of(vectors.path(), path)},
+    config["vectors"] = {{"path", reference_to(vectors.path(), path)},
                          {"prefix", vectors.prefix()},
                          {"fingerprint", vectors.fingerprint()}};
   }

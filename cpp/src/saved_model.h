@@ -1,8 +1,8 @@
-// How encoders lie in a safetensors file: its metadata are
+// The file format of encoders: safetensors, with the metadata
 //   format "sentencode", format_version "2" ("1" without checksums), kind, config (JSON: every option,
-//   unknown keys are refused) and params (whatever the wrapping layer wants back);
-// tensors: weights [rows] unless all are 1; the word vectors under "vectors." unless config.vectors says
-// where they are; and what the kind itself adds.
+//   unknown keys are refused) and params (a string of the wrapping layer);
+// and the tensors weights [rows] unless all are 1; the word vectors under "vectors." unless config.vectors
+// refers to them; and those of the kind.
 #pragma once
 
 #include <any>
@@ -30,26 +30,25 @@ struct ModelContents {
   nlohmann::json config = nlohmann::json::object();
   std::map<std::string, Tensor> tensors;
 
-  /// What an encoder sees of sentences: tokenizer, vectors, weights. `path` is where the file will be.
+  /// Adds tokenizer, vectors and weights. `path` is the future file.
   void add(const WeightedWords& words, SaveOptions::Vectors how, const std::string& path = {});
   void save(const std::string& path, const std::string& kind, const std::string& params) const;
-  /// Without checksums: for memory, and what fingerprints are made of.
+  /// Without checksums, for copies in memory and for fingerprints.
   std::string to_bytes(const std::string& kind, const std::string& params) const;
 
   template <typename T>
   void add(const std::string& name, RowMajor<T> values) {
-    const auto& kept = keep(std::move(values));
-    tensors[name] = tensor_of(kept);
+    tensors[name] = tensor_of(keep(std::move(values)));
   }
   void add(const std::string& name, Vector values) {
-    const auto& kept = keep(std::move(values));
+    const auto& v = keep(std::move(values));
     tensors[name] =
-        tensor_of(std::span<const float>(kept.data(), static_cast<std::size_t>(kept.size())), {kept.size()});
+        tensor_of(std::span<const float>(v.data(), static_cast<std::size_t>(v.size())), {v.size()});
   }
   template <typename T>
   void add(const std::string& name, std::vector<T> values) {
-    const auto& kept = keep(std::move(values));
-    tensors[name] = tensor_of(std::span<const T>(kept), {std::ssize(kept)});
+    const auto& v = keep(std::move(values));
+    tensors[name] = tensor_of(std::span<const T>(v), {std::ssize(v)});
   }
 
  private:
@@ -57,15 +56,15 @@ struct ModelContents {
                                               const std::string& params) const;
   template <typename T>
   const T& keep(T values) {
-    auto kept = std::make_shared<const T>(std::move(values));
-    kept_.push_back(kept);
-    return *kept;
+    auto shared = std::make_shared<const T>(std::move(values));
+    storage_.push_back(shared);
+    return *shared;
   }
-  std::vector<std::shared_ptr<const void>> kept_;
+  std::vector<std::shared_ptr<const void>> storage_;  // of the tensors
 };
 
 struct SavedModel {
-  /// Checks the checksums of all tensors but those of the vectors, which `words` looks at.
+  /// Verifies the checksums of all tensors but the vectors', which `words` verifies.
   static SavedModel open(const std::string& path, const LoadOptions& options);
   static SavedModel read(std::shared_ptr<const SafeTensors> file);
 
@@ -78,7 +77,7 @@ struct SavedModel {
   void check(bool condition, Parts&&... parts) const {
     ST_CHECK(condition, FormatError, file->source(), ": ", std::forward<Parts>(parts)...);
   }
-  /// Calls something that judges what was read; its InvalidInput becomes a FormatError.
+  /// call(), whose InvalidInput becomes a FormatError that names the file.
   template <typename Call>
   auto valid(const Call& call) const {
     try {
@@ -88,39 +87,41 @@ struct SavedModel {
     }
   }
 
-  // Options of the kind. Each is required and may be asked for once; what was not asked for is unknown.
+  // Options of the kind, all required. finish_config refuses keys that were not read before.
   const nlohmann::json& option(const std::string& key) const;
   std::int64_t size_option(const std::string& key, std::int64_t least) const;
   bool flag_option(const std::string& key) const;
-  template <typename Parse>
-  auto named_option(const std::string& key, const Parse& parse) const {
+  template <NamedEnum E>
+  E enum_option() const {
+    const std::string key(kEnumNames<E>.option);
     const nlohmann::json& value = option(key);
     check(value.is_string(), "config: ", key, " must be a string");
-    return valid([&] { return parse(value.get<std::string>()); });
+    return valid([&] { return parse_enum<E>(value.get<std::string>()); });
   }
   void finish_config() const;
 
   WeightedWords words() const;
-  /// Tensors, checked for type and shape, and floats for being finite.
+  /// A tensor of this type and shape; floats must be finite.
   template <typename T>
   std::span<const T> values(const std::string& name, std::initializer_list<std::int64_t> shape) const {
-    const auto found = file->values<T>(name, shape);
+    const auto tensor = file->values<T>(name, shape);
     if constexpr (std::is_floating_point_v<T>) {
-      check(Eigen::Map<const Eigen::Array<T, Eigen::Dynamic, 1>>(found.data(), std::ssize(found)).allFinite(),
-            "tensor '", name, "' must be finite");
+      check(
+          Eigen::Map<const Eigen::Array<T, Eigen::Dynamic, 1>>(tensor.data(), std::ssize(tensor)).allFinite(),
+          "tensor '", name, "' must be finite");
     }
-    return found;
+    return tensor;
   }
   template <typename T = float>
   RowMajor<T> matrix(const std::string& name, std::int64_t rows, std::int64_t cols) const {
-    const auto found = values<T>(name, {rows, cols});
+    const auto tensor = values<T>(name, {rows, cols});
     const auto& shape = file->tensors().at(name).shape;
-    return Eigen::Map<const RowMajor<T>>(found.data(), shape[0], shape[1]);
+    return Eigen::Map<const RowMajor<T>>(tensor.data(), shape[0], shape[1]);
   }
 
  private:
   std::shared_ptr<const WordVectors> vectors(OutOfVocabulary oov) const;
-  mutable std::set<std::string> asked_;
+  mutable std::set<std::string> read_;  // keys
 };
 
 }  // namespace sentencode

@@ -11,18 +11,18 @@
 namespace sentencode {
 namespace {
 
-// A tile of similarities stays in the caches between the product and the search.
+// A tile of similarities fits the caches between the product and the search.
 constexpr std::int64_t kQueries = 512;
 constexpr std::int64_t kRows = 2048;
 
-/// In double: float holds the squares of numbers between 1e-19 and 1e19 alone.
+/// In double: squares of numbers below 1e-19 or above 1e19 do not fit a float.
 template <typename Row>
 double length_of(const Row& row) {
   return std::sqrt(row.template cast<double>().squaredNorm());
 }
 
-/// 1 over the length of each row, 0 for a zero row. False where products of such rows, or these numbers, may
-/// be out of float's range: then rows have to be normalised first.
+/// The inverse length of each row, 0 for a zero row. False if products of the rows, or the inverse lengths,
+/// may be out of float's range: then rows must be normalised first.
 bool inverse_lengths(const ConstRef<float>& rows, std::int64_t first, std::int64_t count, float* out) {
   constexpr double kLeast = 1e-9, kMost = 1e9;
   std::atomic<bool> usual{true};
@@ -61,7 +61,7 @@ void similarities(const ConstRef<float>& a, const ConstRef<float>& b, Similarity
       return similarities(unit_a, unit_b, Similarity::dot, out);
     }
   }
-  constexpr std::int64_t kPiece = 4096;  // rows between two looks at Ctrl-C
+  constexpr std::int64_t kPiece = 4096;  // rows between two polls for Ctrl-C
   for (std::int64_t first = 0; first < a.rows(); first += kPiece) {
     poll_interrupt();
     const std::int64_t count = std::min(kPiece, a.rows() - first);
@@ -92,7 +92,7 @@ void NearestRows::add(const ConstRef<float>& rows) {
            " numbers and corpus rows of ", rows.cols());
   Matrix tile(std::min(kQueries, queries()), std::min<std::int64_t>(kRows, rows.rows()));
   Vector scale(tile.cols());
-  Matrix unit;  // rows that have to be normalised first
+  Matrix unit;  // normalised rows, if needed
   for (std::int64_t first = 0; first < rows.rows(); first += kRows) {
     const std::int64_t count = std::min<std::int64_t>(kRows, rows.rows() - first);
     if (similarity_ == Similarity::cosine && !inverse_lengths(rows, first, count, scale.data())) {
@@ -127,7 +127,7 @@ void NearestRows::keep(std::int64_t query, const float* scores, std::int64_t cou
     heap.push_back({std::isnan(scores[i]) ? -std::numeric_limits<float>::infinity() : scores[i], first + i});
     std::push_heap(heap.begin(), heap.end(), better);
   }
-  // Nearly all of what follows is worse than the worst hit: look at many at once.
+  // Nearly all scores are worse than the worst hit: compare many at once.
   constexpr std::int64_t kAtOnce = 32;
   while (i < count) {
     const std::int64_t end = std::min(count, i + kAtOnce);

@@ -5,9 +5,8 @@
 #include <string>
 #include <type_traits>  // std::type_identity_t
 
-/// Dense products and decompositions: Eigen gives the types, a BLAS/LAPACK that chooses its kernels at run
-/// time does the work where one was found at build time, and Eigen itself where none was. Everything is
-/// row-major.
+/// Dense products and decompositions, with Eigen's types. They are computed by the BLAS/LAPACK that was found
+/// at build time, which chooses its kernels at run time, or else by Eigen. Everything is row-major.
 namespace sentencode {
 
 template <typename T>
@@ -17,41 +16,39 @@ using MatrixD = RowMajor<double>;  // sums over a corpus
 using Vector = Eigen::VectorXf;
 using VectorD = Eigen::VectorXd;
 
-/// A matrix that somebody else owns, with its rows `stride` elements apart.
+/// A view of a matrix whose rows are `stride` elements apart.
 template <typename T>
 using View = Eigen::Map<RowMajor<T>, Eigen::Unaligned, Eigen::OuterStride<>>;
 using MatrixView = View<float>;
 using ConstMatrixView = Eigen::Map<const Matrix, Eigen::Unaligned, Eigen::OuterStride<>>;
 
-/// What a product takes: any matrix, or block of one, whose rows are contiguous. T is read off alpha.
+/// Arguments of a product: a matrix, or a block of one, with contiguous rows. T is deduced from alpha.
 template <typename T>
 using ConstRef = Eigen::Ref<const RowMajor<std::type_identity_t<T>>, 0, Eigen::OuterStride<>>;
 template <typename T>
 using MutableRef = Eigen::Ref<RowMajor<std::type_identity_t<T>>, 0, Eigen::OuterStride<>>;
 
-/// |x|^2. Float holds the squares of numbers between 1e-19 and 1e19 alone: those of others are summed in
-/// double.
+/// |x|^2. Squares of numbers below 1e-19 or above 1e19 do not fit a float and are summed in double.
 template <typename Row>
 double squared_length(const Row& row) {
   const float squares = row.squaredNorm();
-  const bool holds = squares > 1e-20F && squares < 1e36F;
-  return holds ? squares : row.template cast<double>().squaredNorm();
+  const bool fits = squares > 1e-20F && squares < 1e36F;
+  return fits ? squares : row.template cast<double>().squaredNorm();
 }
 
 enum class Op { none, transpose };
 
-/// C = alpha op(A) op(B) + beta C, float or double. With beta = 0, C may hold anything.
+/// C = alpha op(A) op(B) + beta C, float or double. With beta = 0, C may be uninitialised.
 template <typename T>
 void gemm(Op op_a, Op op_b, T alpha, const ConstRef<T>& a, const ConstRef<T>& b, std::type_identity_t<T> beta,
           MutableRef<T> c);
 
-/// The usual case: op(A) op(B), newly made.
+/// op(A) op(B)
 template <typename T>
 RowMajor<T> product(const RowMajor<T>& a, const RowMajor<T>& b, Op op_a = Op::none, Op op_b = Op::none);
 
-/// The p largest eigenvalues of a symmetric matrix in falling order, and their vectors as rows [p, n]. Each
-/// vector's largest component in absolute value is positive, so that the result does not depend on the
-/// machine's whim.
+/// The p largest eigenvalues of a symmetric matrix in descending order, and the eigenvectors as rows [p, n].
+/// Each vector's component of largest absolute value is positive, so that signs are the same on any machine.
 template <typename T>
 struct Spectrum {
   Eigen::Matrix<T, Eigen::Dynamic, 1> values;  // [p]
@@ -69,12 +66,11 @@ struct TopOptions {
 };
 
 /// The p largest eigenpairs of a symmetric positive semi-definite matrix [n, n], by a block Krylov method
-/// (products with C only), or by eigh where p is so near n that this is faster. The same input gives the same
-/// result.
+/// (products with C only), or by eigh if p is so near n that this is faster. Deterministic.
 template <typename T>
 Spectrum<T> top_eigenpairs(RowMajor<T> c, std::int64_t p, const TopOptions& options = {});
 
-/// Which library does the products, as in "scipy-openblas 0.3.34 SkylakeX" or "Eigen 3.4.0".
+/// The library that computes the products, as in "scipy-openblas 0.3.34 SkylakeX" or "Eigen 3.4.0".
 std::string dense_backend();
 
 }  // namespace sentencode

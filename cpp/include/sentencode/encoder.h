@@ -15,22 +15,22 @@ class WordVectors;
 struct SaveOptions {
   enum class Vectors {
     embedded,
-    referred_to,  // only where they are and what they must be, which needs mapped vectors
-    omitted,      // whoever loads the encoder has them
+    referred_to,  // by path and fingerprint; requires mapped vectors
+    omitted,      // the caller passes them when loading
   };
   Vectors vectors = Vectors::embedded;
-  bool statistics = false;  // what is needed to go on fitting; may be large
+  bool statistics = false;  // whatever is needed to continue fitting; may be large
 };
 
 struct LoadOptions {
-  /// The vectors of an encoder that was saved without, to be used from memory and not from where it says.
+  /// Vectors of an encoder that was saved without them; used instead of the file that it refers to.
   std::shared_ptr<const WordVectors> vectors;
-  bool trust_vectors = false;  // open whichever file it names for them, also outside of its own folder
-  bool verify = true;          // read the rows of vectors as well, to see that nothing is damaged
+  bool trust_vectors = false;  // open the vectors' file even outside of the encoder's folder
+  bool verify = true;          // also read all vectors, to detect damage
 };
 
-/// Whatever the family: sentences in, one row each out. A sentence's row never depends on its batch mates, on
-/// the batch's size or on the number of threads (to 1e-6 of its size). Safe from several threads at once.
+/// Maps each sentence to an embedding, which does not depend on the other sentences of the batch, on the
+/// batch size or on the number of threads (to a relative difference of 1e-6). Thread-safe.
 class Encoder {
  public:
   virtual ~Encoder() = default;
@@ -38,11 +38,11 @@ class Encoder {
   virtual std::string kind() const = 0;  // the class's name in a saved file: "SIF", "LAES", ...
   virtual std::int64_t dim() const = 0;
 
-  /// Fills out [sentences.size(), dim()]. An empty sentence, or one with no known word, has a zero row.
+  /// Fills out [sentences.size(), dim()]. Sentences without known words get zeros.
   virtual void encode(const Sentences& sentences, MatrixView out) const = 0;
 
-  /// Whether several calls of encode side by side take no more threads than one: it makes no dense products,
-  /// and is as fast for few sentences as for many.
+  /// Whether concurrent calls of encode are worthwhile: it uses no dense products, and is as fast for few
+  /// sentences as for many.
   virtual bool side_by_side() const { return false; }
 
   virtual void save(const std::string& path) const = 0;
@@ -54,8 +54,7 @@ class Encoder {
   }
 
  protected:
-  /// DivergedError unless all rows are finite. Zero times NaN or infinity is NaN: one sum says whether any
-  /// is.
+  /// DivergedError unless all rows are finite. Zero times NaN or infinity is NaN, so one sum is enough.
   template <typename Rows>
   void check_finite(const Eigen::MatrixBase<Rows>& rows) const {
     ST_CHECK((rows.array() * 0.0F).sum() == 0, DivergedError, kind(),
@@ -63,13 +62,13 @@ class Encoder {
   }
 };
 
-/// Any saved encoder, as the class that it was saved from.
+/// Loads a saved encoder of any class.
 std::unique_ptr<Encoder> load_encoder(const std::string& path, const LoadOptions& options = {});
 
-/// What a saved encoder says of itself, as JSON: kind, config, params. FormatError when the file is none.
+/// The kind, config and params of a saved encoder, as JSON. FormatError if the file is not one.
 std::string encoder_config(const std::string& path);
 
-/// For libraries that bring encoders of their own: how files of a kind are read.
+/// Registers a loader for another kind of encoder.
 using EncoderLoader = std::unique_ptr<Encoder> (*)(const std::string& path, const LoadOptions& options);
 void register_encoder(const std::string& kind, EncoderLoader loader);
 

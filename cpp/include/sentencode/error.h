@@ -19,7 +19,7 @@ class InvalidInput : public Error {
   using Error::Error;
 };
 
-/// A file whose content is not what its format asks for. Python: sentencode.FormatError, a ValueError.
+/// A file whose content violates its format. Python: sentencode.FormatError, a ValueError.
 class FormatError : public Error {
  public:
   using Error::Error;
@@ -43,13 +43,13 @@ class NotFitted : public Error {
   using Error::Error;
 };
 
-/// Asked for something that this build or this object cannot do. Python: NotImplementedError.
+/// Something that this build or this object cannot do. Python: NotImplementedError.
 class Unsupported : public Error {
  public:
   using Error::Error;
 };
 
-/// The loss or gradient of a training, or what a model computes, is not finite. Python:
+/// A loss, a gradient or the output of a model is not finite. Python:
 /// sentencode.DivergedError, a FloatingPointError.
 class DivergedError : public Error {
  public:
@@ -68,7 +68,7 @@ class InternalError : public Error {
   using Error::Error;
 };
 
-/// All parts written one after the other, as a stream would.
+/// All parts, written to a stream one after the other.
 template <typename... Parts>
 std::string concat(Parts&&... parts) {
   std::ostringstream out;

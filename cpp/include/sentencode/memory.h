@@ -5,8 +5,8 @@
 
 namespace sentencode {
 
-/// The bytes of memory that this process may ever have: the machine's, or less where a control group (of a
-/// container, a service, a batch job) allows less. `root` is where `proc` and `sys` are.
+/// Bytes of memory that this process may use: the machine's, or the limit of a control group (of a container,
+/// a service, a batch job), if that is lower. `root` contains `proc` and `sys`.
 std::int64_t memory_limit(const std::string& root = "/");
 
 }  // namespace sentencode

@@ -4,10 +4,13 @@
 #include <vector>
 
 #include "sentencode/dense.h"
+#include "sentencode/enum_names.h"
 
 namespace sentencode {
 
 enum class Similarity { cosine, dot };  // the cosine with a zero row is 0
+template <>
+inline constexpr EnumNames<2> kEnumNames<Similarity>{"similarity", {"cosine", "dot"}};
 
 /// Divides every row by its length. A zero row stays zero.
 void normalize_rows(MutableRef<float> rows);
@@ -16,22 +19,20 @@ void normalize_rows(MutableRef<float> rows);
 void similarities(const ConstRef<float>& a, const ConstRef<float>& b, Similarity similarity,
                   MutableRef<float> out);
 
-/// The rows of a stream that are most similar to each of some queries: block by block, so that neither the
-/// stream nor its similarities with the queries are ever held whole.
+/// The rows of a stream that are most similar to each query. Memory holds one block of the stream at a time.
 class NearestRows {
  public:
-  /// The k nearest; k is at least 1. Copies the queries [q, dim].
+  /// k: At least 1. Copies the queries [q, dim].
   NearestRows(const ConstRef<float>& queries, std::int64_t k, Similarity similarity);
 
-  /// The next rows of the stream [n, dim]; they are numbered from 0 on across calls.
+  /// Adds the next rows of the stream [n, dim]. Indices continue across calls.
   void add(const ConstRef<float>& rows);
 
-  std::int64_t rows() const { return rows_; }  // seen so far
-  std::int64_t k() const { return k_; }        // asked for
+  std::int64_t rows() const { return rows_; }  // added so far
+  std::int64_t k() const { return k_; }
   std::int64_t queries() const { return queries_.rows(); }
 
-  /// Both [q, min(k, rows())], best first; of equal similarities the row that came first. Numbers that are
-  /// not a number come last.
+  /// Both [q, min(k, rows())], best first; of equal similarities the earlier row. NaN comes last.
   void result(MutableRef<std::int64_t> indices, MutableRef<float> scores) const;
 
  private:
@@ -42,11 +43,11 @@ class NearestRows {
   static bool better(const Hit& a, const Hit& b);
   void keep(std::int64_t query, const float* scores, std::int64_t count, std::int64_t first);
 
-  Matrix queries_;  // of length 1 for cosine
+  Matrix queries_;  // normalised for cosine
   std::int64_t k_;
   Similarity similarity_;
   std::int64_t rows_ = 0;
-  std::vector<std::vector<Hit>> hits_;  // of each query a heap, the worst in front
+  std::vector<std::vector<Hit>> hits_;  // a heap for each query, the worst first
 };
 
 }  // namespace sentencode

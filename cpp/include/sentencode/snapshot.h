@@ -6,8 +6,8 @@
 
 namespace sentencode {
 
-/// A value that some threads read while another replaces it. A reader keeps what it got. The lock is held
-/// while a pointer is copied and no longer.
+/// A value that threads read while another replaces it. Readers share ownership of the value that they got;
+/// the lock is held only while a pointer is copied.
 template <typename T>
 class Snapshot {
  public:
@@ -16,9 +16,9 @@ class Snapshot {
     return value_;
   }
   void set(T value) {
-    auto made = std::make_shared<const T>(std::move(value));
+    auto next = std::make_shared<const T>(std::move(value));
     const std::lock_guard lock(mutex_);
-    value_.swap(made);
+    value_.swap(next);
   }
 
  private:

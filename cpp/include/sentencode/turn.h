@@ -6,16 +6,16 @@
 
 namespace sentencode {
 
-/// What threads take turns at where the work is long and asks for Ctrl-C on its way. Between two looks at the
-/// hook (see parallel.h) no lock is held, by whoever works or waits: the hook may want Python's GIL, and run
-/// code that comes back here. Nobody who holds the GIL may wait for a turn.
+/// A mutex for long computations that poll for Ctrl-C (see parallel.h). The hook may take Python's GIL and
+/// run code that comes back here, so no std::mutex is held while it is called. Threads that hold the GIL must
+/// not wait for a turn.
 class Turn {
  public:
   Turn() = default;
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
 
-  /// The turn, until it goes out of scope.
+  /// Holds the turn until it goes out of scope.
   class Taken {
    public:
     explicit Taken(Turn& turn) : turn_(turn) {}
@@ -27,12 +27,12 @@ class Turn {
     Turn& turn_;
   };
 
-  /// Waits until nobody has it, and asks for Ctrl-C meanwhile. InvalidInput where this very thread has it: a
-  /// signal's handler came back to what it interrupted.
+  /// Waits for the turn, and polls for Ctrl-C meanwhile. InvalidInput if this thread already has it: a signal
+  /// handler called what it had interrupted.
   [[nodiscard]] Taken take();
 
  private:
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable free_;
   bool taken_ = false;
   std::thread::id owner_;

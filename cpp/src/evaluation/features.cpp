@@ -74,7 +74,8 @@ Features Features::part(const at::Tensor& index) const {
   Features chosen = *this;
   const std::int64_t count = index.size(0), begin = count > 0 ? index[0].item<std::int64_t>() : 0;
   if (!first_.defined() && index.equal(at::arange(begin, begin + count, index.options()))) {
-    chosen.embeddings_ = embeddings_.slice(0, begin, begin + count);  // as train splits are: no copies
+    chosen.embeddings_ =
+        embeddings_.slice(0, begin, begin + count);  // consecutive, as training splits are: no copy
     return chosen;
   }
   chosen.first_ = first_.defined() ? first_.index_select(0, index) : index;

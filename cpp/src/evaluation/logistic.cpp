@@ -48,28 +48,29 @@ void check(const LogisticProblems& problems, const Tensor& labels, std::int64_t 
   }
 }
 
-/// Rows that no fold trains on are left out, until there is something to predict them with.
+/// Solves without the rows outside of all folds, and then predicts them.
 LogisticSolutions fit(const Features& features, const LogisticProblems& problems,
                       const LogisticOptions& options) {
-  const auto solve = [&](const Features& rows, const LogisticProblems& of_rows,
+  const auto solve = [&](const Features& rows, const LogisticProblems& trained_problems,
                          const std::optional<Features>& others) {
-    const Targets targets(of_rows, rows.rows());
-    return logistic::solve(logistic::Design(rows, options.max_bytes), targets, of_rows, options, others);
+    const Targets targets(trained_problems, rows.rows());
+    return logistic::solve(logistic::Design(rows, options.max_bytes), targets, trained_problems, options,
+                           others);
   };
   const Tensor used = problems.folds.any(0);  // [n]
   const Tensor trained = used.nonzero().squeeze(1), others = used.logical_not().nonzero().squeeze(1);
   if (problems.fold.numel() == 0 || others.numel() == 0) return solve(features, problems, std::nullopt);
-  LogisticProblems of_rows = problems;
-  of_rows.targets = problems.targets.index_select(0, trained);
-  of_rows.folds = problems.folds.index_select(1, trained);
-  LogisticSolutions found = solve(features.part(trained), of_rows, features.part(others));
-  found.predictions = found.predictions.index_select(1, at::cat({trained, others}).argsort());
-  return found;
+  LogisticProblems trained_problems = problems;
+  trained_problems.targets = problems.targets.index_select(0, trained);
+  trained_problems.folds = problems.folds.index_select(1, trained);
+  LogisticSolutions solutions = solve(features.part(trained), trained_problems, features.part(others));
+  solutions.predictions = solutions.predictions.index_select(1, at::cat({trained, others}).argsort());
+  return solutions;
 }
 
-/// scikit-learn drops classes that no row of a fold has. Where two are left, it has one row of weights u, and
-/// we have -u / 2 and u / 2, whose squares are half as much: with half of C that is the same problem, and
-/// half its objective. So much of each problem is left [P]: 1 or a half.
+/// Factors of C for each problem [P], 1 or 0.5. scikit-learn drops classes that do not occur in a fold. If
+/// two are left, it has one row of weights u. Here they are -u / 2 and u / 2, whose squared norm is half of
+/// it: with C / 2, the problem is the same, with half the objective.
 Tensor halves(const LogisticProblems& problems, const Targets& targets) {
   const Tensor whole = at::ones_like(problems.penalties);
   const Tensor present = targets.present(problems.folds.t().to(at::kFloat));  // [F, K]
@@ -77,15 +78,15 @@ Tensor halves(const LogisticProblems& problems, const Targets& targets) {
   return whole.masked_fill(present.sum(1).index_select(0, problems.fold) == 2, 0.5);
 }
 
-/// The largest element of each gradient [P], as `tolerance` measures it: in float64, of the columns as they
-/// are given and the weights as they are returned, which are rounded.
+/// The largest element of each gradient [P], as for `tolerance`: in float64, of the original columns and the
+/// rounded weights that are returned.
 Tensor last_gradients(const Features& features, const LogisticProblems& problems, const Targets& targets,
-                      const LogisticSolutions& found, const std::function<void()>& on_block) {
-  const Tensor w = found.weights.to(at::kDouble);
+                      const LogisticSolutions& solutions, const std::function<void()>& on_block) {
+  const Tensor w = solutions.weights.to(at::kDouble);
   const std::int64_t p = w.size(0), k = w.size(1), d = w.size(2), n = features.rows();
   const Tensor flat = w.view({p * k, d}).t();  // [d, p K]
-  // Not infinite: of a row that does not count, whose class is none of the fold's, NaN would be left.
-  const Tensor intercepts = found.intercepts.clamp_min(kNever).view({1, p * k});
+  // Finite, as rows of classes outside of the fold, which have weight zero, would become NaN.
+  const Tensor intercepts = solutions.intercepts.clamp_min(kNever).view({1, p * k});
   Tensor slopes = at::zeros({p * k, d}, w.options()), raised = at::zeros({p, k}, w.options());
   const std::int64_t few = std::clamp<std::int64_t>((1 << 22) / (d + 2 * p * k), 64, kRowsOfBlock);
   for (std::int64_t begin = 0; begin < n; begin += few) {
@@ -112,35 +113,35 @@ LogisticSolutions fit_logistic(const Features& features, const LogisticProblems&
                     options.tolerance, " and ", options.gap);
   TORCH_CHECK_VALUE(options.max_iterations >= 1, "max_iterations must be at least 1, got ",
                     options.max_iterations);
-  LogisticSolutions found = [&] {
+  LogisticSolutions solutions = [&] {
     const c10::InferenceMode guard;
     const Targets targets(problems, features.rows());
     check(problems, targets.labels(), features.rows());
-    const Tensor whole = halves(problems, targets);
+    const Tensor factors = halves(problems, targets);
     LogisticProblems posed = problems;
-    posed.penalties = problems.penalties * whole;
-    LogisticSolutions solutions;
+    posed.penalties = problems.penalties * factors;
+    LogisticSolutions fitted;
     if (const auto space = RowSpace::of(features, posed)) {
-      solutions = fit(space->features(), posed, options);
-      space->restore(solutions);
+      fitted = fit(space->features(), posed, options);
+      space->restore(fitted);
     } else {
-      solutions = fit(features, posed, options);
+      fitted = fit(features, posed, options);
     }
-    solutions.objectives /= whole;
-    if (const std::int64_t solved = whole.numel(); solved > 0) {
-      // Of half a million rows this takes seconds, too.
-      solutions.gradients = last_gradients(features, posed, targets, solutions, [&] {
+    fitted.objectives /= factors;
+    if (const std::int64_t solved = factors.numel(); solved > 0) {
+      // This takes seconds for half a million rows.
+      fitted.gradients = last_gradients(features, posed, targets, fitted, [&] {
         if (options.on_progress) options.on_progress(solved, solved);
       });
     }
-    return solutions;
+    return fitted;
   }();
-  // Tensors of inference mode would not go into a user's autograd.
-  for (Tensor* t : {&found.weights, &found.intercepts, &found.predictions, &found.objectives,
-                    &found.gradients, &found.gaps, &found.iterations}) {
+  // Inference tensors could not be used in autograd.
+  for (Tensor* t : {&solutions.weights, &solutions.intercepts, &solutions.predictions, &solutions.objectives,
+                    &solutions.gradients, &solutions.gaps, &solutions.iterations}) {
     *t = t->clone();
   }
-  return found;
+  return solutions;
 }
 
 }  // namespace sentencode

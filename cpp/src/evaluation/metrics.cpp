@@ -28,12 +28,12 @@ void check_pairs(std::span<const double> x, std::span<const double> y) {
   check_finite(y, "y");
 }
 
-/// The values less their mean, divided by their length: empty where they are all equal. Their products sum to
-/// Pearson's correlation.
+/// The values minus their mean, normalised, so that dot products are Pearson's correlation. Empty if all are
+/// equal.
 std::vector<double> standardised(std::span<const double> values) {
   const auto [low, high] = std::ranges::minmax_element(values);
   if (low == values.end() || *low == *high) return {};
-  // First brought to at most 1, so that the squares of very large or small values stay numbers.
+  // Scaled to at most 1 first, so that squares of extreme values do not overflow or underflow.
   const double scale = std::max(std::abs(*low), std::abs(*high));
   std::vector<double> result(values.begin(), values.end());
   for (double& value : result) value /= scale;
@@ -54,9 +54,9 @@ std::vector<std::size_t> order_of(std::span<const double> values) {
   return order;
 }
 
-/// Numbers 0, 1, ... for the distinct values in rising order.
+/// Indices of the distinct values in ascending order.
 struct Levels {
-  std::vector<std::uint32_t> of;  // each value's
+  std::vector<std::uint32_t> of;  // index of each value
   std::size_t count = 0;
 };
 
@@ -70,13 +70,13 @@ Levels levels_of(std::span<const double> values) {
   return levels;
 }
 
-/// SplitMix64, started at a place of its own for every sample.
+/// SplitMix64, with another start for every sample.
 class Draws {
  public:
   Draws(std::uint64_t seed, std::int64_t sample)
       : state_(mixed(seed) ^ mixed(~static_cast<std::uint64_t>(sample))) {}
 
-  /// One of 0 .. n - 1, n below 2^32; uneven by less than n / 2^32.
+  /// Uniform in 0 .. n - 1, up to a bias of n / 2^32, for n < 2^32.
   std::size_t below(std::size_t n) {
     state_ += 0x9e3779b97f4a7c15u;
     return ((mixed(state_) >> 32) * n) >> 32;
@@ -116,8 +116,7 @@ class PearsonSampler {
   }
 
  private:
-  // The sum of squares about the mean; 0 where only rounding is left of it, because one value was drawn
-  // throughout.
+  // The sum of squares about the mean; 0 if it is only a rounding error, because all values are the same.
   static double spread(double squares, double sum, double n) {
     const double result = squares - sum * sum / n;
     return result > 1e-13 * squares ? result : 0;
@@ -126,7 +125,7 @@ class PearsonSampler {
   std::vector<double> x_, y_;
 };
 
-/// Sorts nothing: a sample's ranks follow from how often each distinct value was drawn.
+/// Without sorting: the ranks follow from the counts of each distinct value in the sample.
 class SpearmanSampler {
  public:
   SpearmanSampler(std::span<const double> x, std::span<const double> y)
@@ -135,7 +134,7 @@ class SpearmanSampler {
   double operator()(Draws draws) const {
     const std::size_t n = x_.of.size();
     std::vector<std::size_t> drawn(n);
-    std::vector<double> x(x_.count), y(y_.count);  // how often; then the rank, from the middle of all ranks
+    std::vector<double> x(x_.count), y(y_.count);  // counts; then ranks minus the mean rank
     for (std::size_t& i : drawn) {
       i = draws.below(n);
       ++x[x_.of[i]];
@@ -148,7 +147,7 @@ class SpearmanSampler {
   }
 
  private:
-  /// The sum of the squared ranks is returned.
+  /// Returns the sum of the squared ranks.
   static double to_ranks(std::vector<double>& counts, std::size_t n) {
     double below = 0, squares = 0;
     for (double& count : counts) {
@@ -205,7 +204,8 @@ void cosine_of_pairs(const ConstRef<float>& a, const ConstRef<float>& b, std::sp
   parallel_for(0, a.rows(), 256, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const auto u = a.row(i).cast<double>(), v = b.row(i).cast<double>();
-      // Like this, and not as a product of two roots, equal rows have cosine 1 exactly, and so equal ranks.
+      // The root of the product, not the product of roots: equal rows then have cosine 1 exactly, and equal
+      // ranks.
       const double lengths = std::sqrt(u.dot(u) * v.dot(v));
       out[static_cast<std::size_t>(i)] = lengths > 0 ? u.dot(v) / lengths : 0;
     }

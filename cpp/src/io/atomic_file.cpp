@@ -25,18 +25,18 @@ bool is_number(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-constexpr std::string_view kPart = ".sentencode-part-";  // then the process's number, a dash, a number
+constexpr std::string_view kPart = ".sentencode-part-";  // followed by the process id, a dash and a counter
 
-/// The name of the file that a temporary one would have become; empty where it is none.
+/// The final name of a temporary file; empty for other files.
 std::string_view written_name(std::string_view name) {
   const auto part = name.rfind(kPart), dash = name.rfind('-');
   if (part == std::string_view::npos || dash < part + kPart.size()) return {};
-  const bool numbers = is_number(name.substr(part + kPart.size(), dash - part - kPart.size())) &&
-                       is_number(name.substr(dash + 1));
-  return numbers ? name.substr(0, part) : std::string_view();
+  const bool is_temporary = is_number(name.substr(part + kPart.size(), dash - part - kPart.size())) &&
+                            is_number(name.substr(dash + 1));
+  return is_temporary ? name.substr(0, part) : std::string_view();
 }
 
-/// Whether a path still leads to what is open.
+/// Whether a path still names the open file.
 bool is_named(int descriptor, const std::string& path) {
   struct stat held {
   }, named{};
@@ -70,15 +70,15 @@ void remove_leftovers(const std::string& folder, const std::string& name) {
   namespace fs = std::filesystem;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    const std::string found = entry->path().filename().string();
-    const std::string_view written = written_name(found);
+    const std::string file_name = entry->path().filename().string();
+    const std::string_view written = written_name(file_name);
     if (!written.empty() && (name.empty() || written == name)) remove_unused(entry->path().string());
   }
 }
 
 AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
   static std::atomic<unsigned> counter{0};
-  // A file or a link is replaced, and nothing else: /dev/null stays.
+  // Only files and links are replaced, never devices such as /dev/null.
   struct stat old {};
   const bool exists = ::lstat(system_name(path_), &old) == 0;
   const bool is_file = exists && S_ISREG(old.st_mode);
@@ -86,13 +86,13 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
            ": it is not a regular file");
   const auto slash = path_.rfind('/');
   remove_leftovers(folder_of(path_), path_.substr(slash == std::string::npos ? 0 : slash + 1));
-  for (;;) {  // a name that another process has is passed over
+  for (;;) {  // until a name is free
     temporary_ = concat(path_, kPart, ::getpid(), "-", counter++);
     descriptor_ = ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor_ < 0 && errno == EEXIST) continue;
     if (descriptor_ < 0) fail_to("write", path_);
-    // The lock says that its writer lives. One that another took for a leftover before is gone.
-    int failed = 0;  // where the file system has no locks
+    // The lock marks a living writer. Before it was locked, another process may have removed the file.
+    int failed = 0;  // also on file systems without locks
     while ((failed = ::flock(descriptor_, LOCK_EX)) != 0 && errno == EINTR) {
     }
     if (failed != 0 || is_named(descriptor_, temporary_)) break;
@@ -139,8 +139,7 @@ void AtomicFile::commit() {
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail_to("write", path_);
   ::close(descriptor_);
   descriptor_ = -1;
-  // The file has its name; that the name survives a power cut is up to the folder, where the file system lets
-  // it be said.
+  // Flush the folder, too, so that the new name survives a power failure.
   if (const int folder = ::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); folder >= 0) {
     ::fsync(folder);
     ::close(folder);

@@ -1,5 +1,5 @@
-// Readers of compressed files, one for each library. All three speak the same protocol: hand over what is
-// there of the input and room for output, look at how much of both is left.
+// Readers of compressed files, one for each library. All three have the same interface: buffers of input and
+// output, of which each call consumes a part.
 #include <lzma.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -13,8 +13,7 @@
 namespace sentencode {
 namespace {
 
-// Files that ask for more memory than this to be unpacked are refused; xz -9 asks for 65 MB, zstd --long=31
-// for 2 GB.
+// Files whose decompression needs more memory are refused; xz -9 needs 65 MB, zstd --long=31 needs 2 GB.
 constexpr std::uint64_t kMaxMemory = std::uint64_t{1} << 32;
 
 class Decompressor : public ByteReader {
@@ -74,7 +73,7 @@ class GzipReader final : public Decompressor {
       inflateReset(&stream_);
       return;
     }
-    for (; !in.empty(); in = input_->peek()) {  // tapes and some tools pad with zeros
+    for (; !in.empty(); in = input_->peek()) {  // some tools pad with zeros
       const auto other = std::find_if(in.begin(), in.end(), [](std::uint8_t b) { return b != 0; });
       input_->consume(static_cast<std::size_t>(other - in.begin()));
       if (other != in.end()) damaged("neither the end of the file nor another member");
@@ -110,7 +109,7 @@ class XzReader final : public Decompressor {
         case LZMA_BUF_ERROR:
           truncated();
         case LZMA_MEMLIMIT_ERROR:
-          damaged("asks for more than 4 GB of memory");
+          damaged("needs more than 4 GB of memory");
         case LZMA_MEM_ERROR:
           throw std::bad_alloc();
         default:
@@ -137,8 +136,8 @@ class ZstdReader final : public Decompressor {
     ZSTD_outBuffer out{buffer.data(), buffer.size(), 0};
     while (out.pos < out.size) {
       const auto available = input_->peek();
-      // The end of the file is only the end of the data between two frames; before that, what the library
-      // still holds may fill the buffer.
+      // The end of the file is an end of the data only between two frames; before, the library may still have
+      // output.
       if (available.empty() && between_frames_) break;
       ZSTD_inBuffer in{available.data(), available.size(), 0};
       const std::size_t before = out.pos;

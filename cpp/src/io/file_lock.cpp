@@ -22,11 +22,11 @@
 namespace sentencode {
 namespace {
 
-// A lock belongs to what open() made, which a forked child shares: it would hold the lock as long as it
-// lives.
+// A lock belongs to the open file description, which a forked child would share and keep locked: children
+// close these descriptors.
 std::mutex held_mutex;
 std::set<int>& held() {
-  static auto* descriptors = new std::set<int>;  // for children of a process that is about to end, too
+  static auto* descriptors = new std::set<int>;  // never destroyed, as a process may fork while it exits
   return *descriptors;
 }
 
@@ -56,23 +56,23 @@ bool FileLock::take(const std::string& path, bool wait) {
     const std::filesystem::path folder = std::filesystem::path(path).parent_path();
     std::error_code error;
     if (!folder.empty()) std::filesystem::create_directories(folder, error);
-    const int found = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (found < 0 && errno == ENOENT && !error) continue;  // the folder went away in between
-    if (found < 0 && errno == ELOOP && ::unlink(path.c_str()) == 0) continue;  // a link
-    if (found < 0) fail_to("lock", path, error ? error.value() : errno);
-    Descriptor descriptor{found};
-    while (::flock(found, LOCK_EX | LOCK_NB) != 0) {
+    const int opened = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (opened < 0 && errno == ENOENT && !error) continue;  // the folder was removed in between
+    if (opened < 0 && errno == ELOOP && ::unlink(path.c_str()) == 0) continue;  // a link
+    if (opened < 0) fail_to("lock", path, error ? error.value() : errno);
+    Descriptor descriptor{opened};
+    while (::flock(opened, LOCK_EX | LOCK_NB) != 0) {
       if (errno == EWOULDBLOCK && !wait) return false;
       if (errno != EWOULDBLOCK && errno != EINTR) fail_to("lock", path);
       poll_interrupt();
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
-    // Whoever had it may have removed the file: then others lock a new one of that name.
+    // The previous owner may have removed the file: then others lock a new one of that name.
     struct stat mine {
     }, named{};
-    if (::fstat(found, &mine) == 0 && ::lstat(path.c_str(), &named) == 0 && mine.st_ino == named.st_ino &&
+    if (::fstat(opened, &mine) == 0 && ::lstat(path.c_str(), &named) == 0 && mine.st_ino == named.st_ino &&
         mine.st_dev == named.st_dev) {
-      note_held(found);
+      note_held(opened);
       descriptor_ = std::exchange(descriptor.fd, -1);
       process_ = ::getpid();
       return true;
@@ -81,13 +81,13 @@ bool FileLock::take(const std::string& path, bool wait) {
 }
 
 void FileLock::write(std::string_view text) const {
-  // Nothing depends on it: it says who holds the lock.
+  // For information only: who holds the lock.
   if (::ftruncate(descriptor_, 0) == 0) [[maybe_unused]]
     const auto written = ::pwrite(descriptor_, text.data(), text.size(), 0);
 }
 
 FileLock::~FileLock() {
-  if (descriptor_ < 0 || process_ != ::getpid()) return;  // a child's is closed
+  if (descriptor_ < 0 || process_ != ::getpid()) return;  // closed in a child
   const std::lock_guard lock(held_mutex);
   held().erase(descriptor_);
   ::close(descriptor_);

@@ -11,7 +11,7 @@ namespace sentencode {
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
   struct stat info {};
-  const Descriptor file{open_for_reading(path, info, O_NONBLOCK)};  // waits for no pipe's writer
+  const Descriptor file{open_for_reading(path, info, O_NONBLOCK)};  // does not wait for the writer of a pipe
   ST_CHECK(S_ISREG(info.st_mode), IoError, "cannot map ", path,
            ": it is a pipe or a device, and only a regular file can be mapped; copy it into one first");
   std::shared_ptr<MappedFile> result(new MappedFile);

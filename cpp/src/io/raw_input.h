@@ -9,7 +9,7 @@
 
 namespace sentencode {
 
-/// A file as it lies on disk, read piece by piece; works on pipes as well.
+/// Reads a file or a pipe piece by piece.
 class RawInput {
  public:
   explicit RawInput(const std::string& path);
@@ -17,10 +17,10 @@ class RawInput {
   RawInput(const RawInput&) = delete;
   RawInput& operator=(const RawInput&) = delete;
 
-  /// What is buffered and not yet consumed, at least `wanted` bytes unless the file ends before.
+  /// The unread part of the buffer, at least `wanted` bytes unless the file ends before.
   std::span<const std::uint8_t> peek(std::size_t wanted = 1);
   void consume(std::size_t bytes) { begin_ += bytes; }
-  /// Past the buffer, straight into the caller's memory.
+  /// Reads directly into the caller's memory.
   std::size_t read(std::span<char> out);
 
   std::int64_t position() const { return taken_ - static_cast<std::int64_t>(end_ - begin_); }
@@ -28,7 +28,7 @@ class RawInput {
   const std::string& path() const { return path_; }
 
  private:
-  void wait() const;  // until there is something to read, with looks at Ctrl-C
+  void wait() const;  // until there is something to read; polls for Ctrl-C
   std::size_t read_some(void* out, std::size_t bytes);
 
   static constexpr std::size_t kBuffer = 1 << 18;

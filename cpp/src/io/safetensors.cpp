@@ -20,8 +20,8 @@ namespace {
 static_assert(std::endian::native == std::endian::little,
               "the format is little-endian, and so are our mapped rows");
 
-constexpr std::uint64_t kMaxHeader = 100'000'000;  // the format's own bound
-constexpr std::size_t kLengthBytes = 8;            // the header's length comes first
+constexpr std::uint64_t kMaxHeader = 100'000'000;  // limit of the format
+constexpr std::size_t kLengthBytes = 8;            // of the header's length, which comes first
 constexpr std::size_t kDataAlignment = 64;
 
 struct DTypeInfo {
@@ -37,17 +37,16 @@ constexpr DTypeInfo kDTypes[] = {{DType::boolean, "BOOL", 1}, {DType::u8, "U8", 
 
 const DTypeInfo& info_of(DType dtype) { return kDTypes[static_cast<std::size_t>(dtype)]; }
 
-/// What the header says of one tensor.
+/// Header entry of a tensor.
 struct Entry {
   std::string dtype;
   std::vector<std::uint64_t> shape, data_offsets;
 };
 
-/// Takes the header's events and lets nothing pass that the format does not know:
+/// A SAX handler of the header that refuses everything outside of the format:
 ///   {"__metadata__": {text: text}, name: {"dtype": text, "shape": [n, ...], "data_offsets": [begin, end]},
 ///   ...}
-/// Events instead of a tree, so that depth, duplicates and sheer number are refused before they cost
-/// anything.
+/// Without a tree, depth, duplicates and excessive numbers of entries are refused before they cost memory.
 class HeaderReader {
  public:
   std::map<std::string, std::string> metadata;
@@ -69,8 +68,8 @@ class HeaderReader {
       field_.clear();
       key_ = name;
       if (name == kMetadata) return !std::exchange(has_metadata_, true) || duplicate(name);
-      const auto [place, is_new] = entries.try_emplace(name);
-      entry_ = &place->second;
+      const auto [entry, is_new] = entries.try_emplace(name);
+      entry_ = &entry->second;
       fields_ = 0;
       return is_new || duplicate(name);
     }
@@ -119,7 +118,7 @@ class HeaderReader {
   bool refuse(const std::string& why) {
     return error = key_.empty() ? why : concat("'", key_, "': ", why), false;
   }
-  bool duplicate(const std::string& name) { return refuse("key '" + name + "' stands twice"); }
+  bool duplicate(const std::string& name) { return refuse("duplicate key '" + name + "'"); }
   bool unexpected(const std::string& what) {
     return refuse(field_.empty() ? concat("unexpected ", what)
                                  : concat("unexpected ", what, " for '", field_, "'"));
@@ -128,11 +127,11 @@ class HeaderReader {
   Place place_ = Place::before;
   std::string key_, field_;
   Entry* entry_ = nullptr;
-  unsigned fields_ = 0;  // of the entry, one bit each
+  unsigned fields_ = 0;  // those of the entry that were read, one bit each
   bool has_metadata_ = false;
 };
 
-/// The bytes of an array, or nothing when their number does not fit.
+/// Bytes of an array; nullopt on overflow.
 std::optional<std::uint64_t> bytes_of(const std::vector<std::uint64_t>& shape, std::size_t element) {
   std::uint64_t bytes = element;
   for (const auto extent : shape) {
@@ -170,7 +169,7 @@ std::vector<const std::pair<const std::string, T>*> in_file_order(const std::map
   return order;
 }
 
-// --- checksums: metadata of their own, in eight hexadecimal digits
+// --- checksums: metadata entries of eight hexadecimal digits
 
 constexpr std::string_view kTensorSum = "checksum.tensor.", kBlockSums = "checksum.blocks.",
                            kHeaderSum = "checksum.header";
@@ -186,8 +185,8 @@ std::string sum_text(uLong sum) {
   return text;
 }
 
-/// CRC-32 as zlib has it: every change of up to 32 bits in a row is found for certain, any other but for one
-/// in 2^32. Can be interrupted.
+/// zlib's CRC-32, which detects every change of up to 32 adjacent bits, and any other with probability
+/// 1 - 2^-32. Can be interrupted.
 std::string crc32_text(std::span<const std::byte> bytes) {
   constexpr std::size_t kPiece = std::size_t{1} << 26;
   uLong sum = 0;
@@ -200,7 +199,7 @@ std::string crc32_text(std::span<const std::byte> bytes) {
   return sum_text(sum);
 }
 
-/// Of what a header says, however it is spelt: texts, each with a zero byte behind it.
+/// Checksum of a header's content, independent of its JSON formatting: strings, each followed by a zero byte.
 class HeaderSum {
  public:
   explicit HeaderSum(const std::map<std::string, std::string>& metadata) {
@@ -210,7 +209,7 @@ class HeaderSum {
       add(value);
     }
   }
-  /// Tensors come in the order of their names.
+  /// Tensors must be added in the order of their names.
   template <typename T>
   void add(const std::string& name, const T& tensor, std::uint64_t begin) {
     add(name);
@@ -226,7 +225,7 @@ class HeaderSum {
   std::string said_;
 };
 
-/// The metadata, which may have checksums of tensors, with that of the header.
+/// The metadata with the checksum of the header.
 template <typename T>
 std::map<std::string, std::string> with_header_sum(const std::map<std::string, T>& tensors,
                                                    std::map<std::string, std::string> metadata) {
@@ -240,7 +239,7 @@ std::map<std::string, std::string> with_header_sum(const std::map<std::string, T
   return metadata;
 }
 
-/// The metadata with checksums of the header and of each tensor, which detect damage.
+/// The metadata with checksums of the header and of each tensor.
 std::map<std::string, std::string> with_checksums(const std::map<std::string, Tensor>& tensors,
                                                   std::map<std::string, std::string> metadata) {
   for (const auto& [name, tensor] : tensors)
@@ -248,7 +247,7 @@ std::map<std::string, std::string> with_checksums(const std::map<std::string, Te
   return with_header_sum(tensors, std::move(metadata));
 }
 
-/// How a file is laid out: its header, with the length in front, and the tensors in their order.
+/// Layout of a file: its header, prefixed by its length, and the tensors in order.
 template <typename T>
 struct Layout {
   std::string header;
@@ -281,8 +280,7 @@ Layout<T> layout_of(const std::map<std::string, T>& tensors,
   } catch (const nlohmann::json::exception&) {
     throw InvalidInput("names and metadata of a safetensors file must be UTF-8");
   }
-  // What comes before the largest is mostly of eight-byte elements: shifting all of it keeps those aligned
-  // too.
+  // The padding is a multiple of 8, which keeps the tensors before the largest one aligned.
   const std::uint64_t aligned = before_largest % kLengthBytes == 0 ? before_largest : 0;
   text.append((kDataAlignment - (kLengthBytes + text.size() + aligned) % kDataAlignment) % kDataAlignment,
               ' ');
@@ -338,10 +336,10 @@ std::shared_ptr<const SafeTensors> SafeTensors::parse(std::shared_ptr<const void
       throw FormatError(concat(source, ": tensor '", name, "': ", why...));
     };
     const auto* info = std::find_if(std::begin(kDTypes), std::end(kDTypes),
-                                    [&](const DTypeInfo& known) { return known.name == entry.dtype; });
+                                    [&](const DTypeInfo& d) { return d.name == entry.dtype; });
     if (info == std::end(kDTypes)) fail("unknown dtype '", entry.dtype, "'");
     if (entry.data_offsets.size() != 2)
-      fail("data_offsets needs two numbers, has ", entry.data_offsets.size());
+      fail("data_offsets must be two numbers, has ", entry.data_offsets.size());
     const auto begin = entry.data_offsets[0], end = entry.data_offsets[1];
     if (begin > end || end > data.size()) {
       fail("data_offsets [", begin, ", ", end, "] in ", data.size(), " bytes of data");
@@ -369,11 +367,11 @@ std::shared_ptr<const SafeTensors> SafeTensors::parse(std::shared_ptr<const void
   ST_CHECK(covered == data.size(), FormatError, source, ": ", data.size() - covered,
            " bytes too many at the end");
   if (const auto sum = result->metadata_.find(std::string(kHeaderSum)); sum != result->metadata_.end()) {
-    HeaderSum found(result->metadata_);
+    HeaderSum actual(result->metadata_);
     for (const auto& [name, tensor] : result->tensors_)
-      found.add(name, tensor, static_cast<std::uint64_t>(tensor.bytes.data() - data.data()));
-    ST_CHECK(found.text() == sum->second, FormatError, source, ": is damaged: the header's checksum is ",
-             found.text(), ", and was ", sum->second, " when it was written");
+      actual.add(name, tensor, static_cast<std::uint64_t>(tensor.bytes.data() - data.data()));
+    ST_CHECK(actual.text() == sum->second, FormatError, source, ": is damaged: the header's checksum is ",
+             actual.text(), ", and was ", sum->second, " when it was written");
     result->has_checksums_ = true;
   }
   result->source_ = std::move(source);
@@ -389,45 +387,45 @@ void SafeTensors::verify_blocks(const std::string& name, std::span<const std::by
   parallel_for(0, static_cast<std::int64_t>(blocks), 1, [&](std::int64_t first, std::int64_t) {
     const std::size_t begin = static_cast<std::size_t>(first) * kBlock;
     const auto block = bytes.subspan(begin, std::min(kBlock, bytes.size() - begin));
-    const std::string found = sum_text(crc32_of(block));
+    const std::string actual = sum_text(crc32_of(block));
     const std::string_view written = std::string_view(sums).substr(begin / kBlock * kDigits, kDigits);
-    ST_CHECK(found == written, FormatError, source(), ": is damaged: the checksum of bytes ",
+    ST_CHECK(actual == written, FormatError, source(), ": is damaged: the checksum of bytes ",
              block.data() - start_, " to ", block.data() - start_ + std::ssize(block), ", of tensor '", name,
-             "', is ", found, ", and was ", written, " when it was written");
+             "', is ", actual, ", and was ", written, " when it was written");
   });
 }
 
 void SafeTensors::verify(const std::string& name) const {
-  const auto place = tensors_.find(name);
-  if (!has_checksums_ || place == tensors_.end()) return;
+  const auto entry = tensors_.find(name);
+  if (!has_checksums_ || entry == tensors_.end()) return;
   if (const auto sums = metadata_.find(std::string(kBlockSums) + name); sums != metadata_.end()) {
-    verify_blocks(name, place->second.bytes, sums->second);
+    verify_blocks(name, entry->second.bytes, sums->second);
     return;
   }
   const auto sum = metadata_.find(std::string(kTensorSum) + name);
   ST_CHECK(sum != metadata_.end(), FormatError, source(), ": has no checksum of tensor '", name, "'");
-  const std::string found = crc32_text(place->second.bytes);
-  ST_CHECK(found == sum->second, FormatError, source(), ": is damaged: the checksum of tensor '", name,
-           "' is ", found, ", and was ", sum->second, " when it was written");
+  const std::string actual = crc32_text(entry->second.bytes);
+  ST_CHECK(actual == sum->second, FormatError, source(), ": is damaged: the checksum of tensor '", name,
+           "' is ", actual, ", and was ", sum->second, " when it was written");
 }
 
 const Tensor& SafeTensors::tensor(const std::string& name, DType dtype,
                                   std::span<const std::int64_t> shape) const {
-  const auto place = tensors_.find(name);
-  ST_CHECK(place != tensors_.end(), FormatError, source(), ": has no tensor '", name, "'");
-  const Tensor& found = place->second;
-  const bool same_shape = std::equal(shape.begin(), shape.end(), found.shape.begin(), found.shape.end(),
+  const auto entry = tensors_.find(name);
+  ST_CHECK(entry != tensors_.end(), FormatError, source(), ": has no tensor '", name, "'");
+  const Tensor& tensor = entry->second;
+  const bool same_shape = std::equal(shape.begin(), shape.end(), tensor.shape.begin(), tensor.shape.end(),
                                      [](auto wanted, auto is) { return wanted < 0 || wanted == is; });
-  ST_CHECK(found.dtype == dtype && same_shape, FormatError, source(), ": tensor '", name, "' must be ",
-           dtype_name(dtype), " ", shape_text(shape), ", is ", dtype_name(found.dtype), " ",
-           shape_text(found.shape));
-  return found;
+  ST_CHECK(tensor.dtype == dtype && same_shape, FormatError, source(), ": tensor '", name, "' must be ",
+           dtype_name(dtype), " ", shape_text(shape), ", is ", dtype_name(tensor.dtype), " ",
+           shape_text(tensor.shape));
+  return tensor;
 }
 
 Matrix SafeTensors::matrix(const std::string& name, std::int64_t rows, std::int64_t cols) const {
-  const Tensor& found = tensor(name, DType::f32, std::array{rows, cols});
-  Matrix result(found.shape[0], found.shape[1]);
-  if (!found.bytes.empty()) std::memcpy(result.data(), found.bytes.data(), found.bytes.size());
+  const Tensor& stored = tensor(name, DType::f32, std::array{rows, cols});
+  Matrix result(stored.shape[0], stored.shape[1]);
+  if (!stored.bytes.empty()) std::memcpy(result.data(), stored.bytes.data(), stored.bytes.size());
   return result;
 }
 
@@ -455,7 +453,7 @@ std::map<std::string, std::string> block_checksums(const std::map<std::string, S
   for (const auto& [name, tensor] : tensors) {
     std::string& text = sums[std::string(kBlockSums) + name];
     uLong sum = 0;
-    std::size_t summed = 0;  // bytes of the block
+    std::size_t summed = 0;  // bytes of the current block
     tensor.write([&](std::span<const std::byte> bytes) {
       poll_interrupt();
       if (also) also(bytes);

@@ -29,7 +29,7 @@ ScratchFile::ScratchFile(const std::string& folder, std::size_t size) {
   if (fd < 0) fd = open_nameless(other);
   if (fd < 0) fail_to("make a temporary file in", other);
   const Descriptor file{fd};
-  // Written, so that a full disk is met here and not where memory is touched.
+  // Written, so that a full disk is an error here, and not a crash where memory is accessed.
   const std::vector<std::byte> zeros(std::min<std::size_t>(size, std::size_t{1} << 20));
   for (std::size_t done = 0; done < size;) {
     const ssize_t some = ::write(fd, zeros.data(), std::min(zeros.size(), size - done));

@@ -48,8 +48,7 @@ void absorb_portable(State& state, const std::byte* data, std::size_t blocks) {
 }
 
 #if defined(__x86_64__)
-// Two rounds an instruction, state held as {a, b, e, f} and {c, d, g, h}: a fingerprint of a large table then
-// costs less than reading it.
+// Two rounds per instruction, with the state as {a, b, e, f} and {c, d, g, h}: faster than reading a file.
 __attribute__((target("sha,sse4.1,ssse3"))) void absorb_sha_ni(State& state, const std::byte* data,
                                                                std::size_t blocks) {
   const __m128i swap = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
@@ -66,7 +65,7 @@ __attribute__((target("sha,sse4.1,ssse3"))) void absorb_sha_ni(State& state, con
 #pragma GCC unroll 16
     for (int i = 0; i < 16; ++i) {
       __m128i& now = w[i & 3];
-      if (i >= 4) {  // the schedule: w[t] from w[t-16], w[t-15], w[t-7], w[t-2], four at a time
+      if (i >= 4) {  // message schedule: w[t] from w[t-16], w[t-15], w[t-7], w[t-2], four at a time
         const __m128i& last = w[(i + 3) & 3];
         now = _mm_sha256msg1_epu32(now, w[(i + 1) & 3]);
         now = _mm_add_epi32(now, _mm_alignr_epi8(last, w[(i + 2) & 3], 4));

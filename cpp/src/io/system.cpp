@@ -23,7 +23,7 @@ int open_for_reading(const std::string& path, struct stat& info, int flags) {
   const char* const name = system_name(path);
   int fd;
   while ((fd = ::open(name, O_RDONLY | O_CLOEXEC | flags)) < 0 && errno == EINTR) {
-    poll_interrupt();  // a pipe has no writer yet
+    poll_interrupt();  // the pipe has no writer yet
   }
   if (fd < 0) fail_to("open", path);
   if (::fstat(fd, &info) != 0 || S_ISDIR(info.st_mode)) {

@@ -1,4 +1,4 @@
-// How the files of this room ask the system.
+// Helpers for system calls.
 #pragma once
 
 #include <sys/stat.h>
@@ -10,19 +10,19 @@
 
 namespace sentencode {
 
-/// "cannot WHAT PATH: why", an IoError by the number of the system's last one.
+/// Throws the IoError "cannot WHAT PATH: reason"; by default for errno.
 [[noreturn]] void fail_to(std::string_view what, const std::string& path, int code = errno);
 
-/// The name as the system takes it; InvalidInput where it would end at a NUL within.
+/// The path as a C string; InvalidInput if it contains a NUL.
 const char* system_name(const std::string& path);
 
-/// Closes what it holds, whichever way a scope is left.
+/// A file descriptor that is closed at the end of the scope.
 struct Descriptor {
   int fd;
   ~Descriptor() { ::close(fd); }
 };
 
-/// A file that is no folder, and what the system says of it. Waiting for a pipe's writer can be interrupted.
+/// Opens a file or pipe, not a folder, and returns its fstat. Waiting for a pipe's writer can be interrupted.
 int open_for_reading(const std::string& path, struct stat& info, int flags = 0);
 
 }  // namespace sentencode

@@ -1,4 +1,4 @@
-// One file of a zip archive, unpacked as it is read. The archive is mapped: its list of files is at its end.
+// Reads one file of a zip archive. The archive is mapped, as its list of files is at its end.
 #include <zlib.h>
 
 #include <algorithm>
@@ -17,16 +17,16 @@ namespace {
 using Bytes = std::span<const std::byte>;
 
 constexpr std::uint64_t kUnknown32 = 0xffffffff,
-                        kUnknown16 = 0xffff;  // then the number stands elsewhere, in 64 bits
+                        kUnknown16 = 0xffff;  // the number is in a 64-bit extra field
 
 struct Member {
   std::string name;
-  std::uint64_t packed = 0, size = 0, header = 0;  // bytes; where its own header begins
+  std::uint64_t packed = 0, size = 0, header = 0;  // bytes; position of its local header
   std::uint32_t crc = 0;
   std::uint16_t method = 0, flags = 0;
 };
 
-/// Checked looks at the archive.
+/// Bounds-checked access to the archive.
 class Archive {
  public:
   explicit Archive(std::shared_ptr<const MappedFile> file) : file_(std::move(file)) {}
@@ -49,15 +49,15 @@ class Archive {
     return value;
   }
   std::string text(std::uint64_t at, std::uint64_t count) const {
-    const Bytes found = bytes(at, count);
-    return {reinterpret_cast<const char*>(found.data()), found.size()};
+    const Bytes text = bytes(at, count);
+    return {reinterpret_cast<const char*>(text.data()), text.size()};
   }
 
-  /// All files in it; folders, and what macOS adds, are none.
+  /// All files, without folders and the metadata of macOS.
   std::vector<Member> members() const {
     constexpr std::uint32_t kEntry = 0x02014b50;
     auto [at, count] = directory();
-    std::vector<Member> found;
+    std::vector<Member> members;
     for (; count > 0; --count) {
       if (number<std::uint32_t>(at) != kEntry) damaged(at, "expected an entry of the list of files");
       Member member;
@@ -73,12 +73,12 @@ class Archive {
       read_extra(at + 46 + name, extra, member);
       at += 46 + name + extra + comment;
       if (!member.name.ends_with('/') && !member.name.starts_with("__MACOSX/"))
-        found.push_back(std::move(member));
+        members.push_back(std::move(member));
     }
-    return found;
+    return members;
   }
 
-  /// Where its packed bytes lie.
+  /// The compressed bytes of a member.
   Bytes content(const Member& member) const {
     constexpr std::uint32_t kHeader = 0x04034b50;
     const std::uint64_t at = member.header;
@@ -104,31 +104,31 @@ class Archive {
       if (number<std::uint32_t>(end64) != kEnd64) damaged(end64, "expected the end of the list of files");
       return {number<std::uint64_t>(end64 + 48), number<std::uint64_t>(end64 + 32)};
     }
-    damaged(size(), "its list of files is missing; it may be cut off");
+    damaged(size(), "its list of files is missing; it may be truncated");
   }
 
-  /// Numbers of more than 32 bits.
+  /// Reads the zip64 extra field: numbers of more than 32 bits.
   void read_extra(std::uint64_t at, std::uint64_t left, Member& member) const {
     constexpr std::uint16_t kZip64 = 1;
     while (left >= 4) {
       const auto kind = number<std::uint16_t>(at);
       std::uint64_t bytes = number<std::uint16_t>(at + 2), value = at + 4;
-      if (bytes > left - 4) damaged(at, "an entry that is longer than its place");
-      for (std::uint64_t* place : {&member.size, &member.packed, &member.header}) {
-        if (kind != kZip64 || *place != kUnknown32 || bytes < 8) continue;
-        *place = number<std::uint64_t>(value);
+      if (bytes > left - 4) damaged(at, "an extra field that is longer than its entry");
+      for (std::uint64_t* field : {&member.size, &member.packed, &member.header}) {
+        if (kind != kZip64 || *field != kUnknown32 || bytes < 8) continue;
+        *field = number<std::uint64_t>(value);
         value += 8, bytes -= 8;
       }
-      const std::uint64_t whole = 4 + std::uint64_t{number<std::uint16_t>(at + 2)};
-      at += whole;
-      left -= whole;
+      const std::uint64_t size = 4 + std::uint64_t{number<std::uint16_t>(at + 2)};
+      at += size;
+      left -= size;
     }
   }
 
   std::shared_ptr<const MappedFile> file_;
 };
 
-/// The file that is asked for, or the only one.
+/// The requested file, or the only one.
 Member chosen(const Archive& archive, const std::string& wanted) {
   constexpr std::size_t kMostNames = 20;
   std::vector<Member> members = archive.members();
@@ -143,10 +143,10 @@ Member chosen(const Archive& archive, const std::string& wanted) {
              ": a zip archive of several files; choose one as its member: ", names);
     return members.front();
   }
-  const auto found = std::ranges::find(members, wanted, &Member::name);
-  ST_CHECK(found != members.end(), InvalidInput, archive.path(), ": has no member '", wanted, "'; it has ",
+  const auto member = std::ranges::find(members, wanted, &Member::name);
+  ST_CHECK(member != members.end(), InvalidInput, archive.path(), ": has no member '", wanted, "'; it has ",
            names);
-  return *found;
+  return *member;
 }
 
 class ZipReader final : public ByteReader {
@@ -161,62 +161,62 @@ class ZipReader final : public ByteReader {
     ST_CHECK((member_.flags & kEncrypted) == 0, FormatError, path_, ": is encrypted: unpack it first");
     ST_CHECK(stored_ || member_.method == kDeflate, FormatError, path_, ": is packed by method ",
              member_.method, " of zip; deflate alone is read: unpack it first");
-    ST_INVARIANT(inflateInit2(&stream_, -15) == Z_OK);  // without a header of its own
+    ST_INVARIANT(inflateInit2(&stream_, -15) == Z_OK);  // raw deflate, without a header
   }
   ~ZipReader() override { inflateEnd(&stream_); }
 
   std::size_t read(std::span<char> buffer) override {
     std::size_t done = 0;
     while (done < buffer.size() && !ended_) {
-      const Bytes in = content_.subspan(taken_);
+      const Bytes in = content_.subspan(consumed_);
       std::size_t room = std::min<std::size_t>(buffer.size() - done, std::numeric_limits<uInt>::max());
-      const std::size_t before = taken_;
+      const std::size_t before = consumed_;
       if (stored_) {
         room = std::min(room, in.size());
         std::memcpy(buffer.data() + done, in.data(), room);
-        taken_ += room;
-        ended_ = taken_ == content_.size();
+        consumed_ += room;
+        ended_ = consumed_ == content_.size();
       } else {
-        const std::size_t given = std::min<std::size_t>(in.size(), std::numeric_limits<uInt>::max());
+        const std::size_t available = std::min<std::size_t>(in.size(), std::numeric_limits<uInt>::max());
         stream_.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(in.data()));
-        stream_.avail_in = static_cast<uInt>(given);
+        stream_.avail_in = static_cast<uInt>(available);
         stream_.next_out = reinterpret_cast<Bytef*>(buffer.data() + done);
         stream_.avail_out = static_cast<uInt>(room);
         const int status = inflate(&stream_, Z_NO_FLUSH);
-        taken_ += given - stream_.avail_in;
+        consumed_ += available - stream_.avail_in;
         room -= stream_.avail_out;
         ended_ = status == Z_STREAM_END;
         if (!ended_ && status != Z_OK && status != Z_BUF_ERROR) {
           damaged(stream_.msg != nullptr ? stream_.msg : "not a deflate stream");
         }
-        if (!ended_ && room == 0 && taken_ == before) damaged("its data end too early");
+        if (!ended_ && room == 0 && consumed_ == before) damaged("its data end too early");
       }
-      given_ += room;
-      if (given_ > member_.size) damaged("more data than it says");
+      written_ += room;
+      if (written_ > member_.size) damaged("more data than it says");
       crc_ = crc32_z(crc_, reinterpret_cast<const Bytef*>(buffer.data() + done), room);
       done += room;
     }
     if (ended_ && !checked_) {
       checked_ = true;
-      if (given_ != member_.size) damaged("fewer data than it says");
+      if (written_ != member_.size) damaged("fewer data than it says");
       if (crc_ != member_.crc) damaged("its checksum is wrong");
     }
     return done;
   }
-  std::int64_t position() const override { return static_cast<std::int64_t>(taken_); }
+  std::int64_t position() const override { return static_cast<std::int64_t>(consumed_); }
   std::int64_t total() const override { return static_cast<std::int64_t>(content_.size()); }
 
  private:
   [[noreturn]] void damaged(std::string_view why) const {
-    throw FormatError(concat(path_, ": damaged zip data at byte ", taken_, ": ", why));
+    throw FormatError(concat(path_, ": damaged zip data at byte ", consumed_, ": ", why));
   }
 
   Archive archive_;
   Member member_;
   Bytes content_;
   bool stored_, ended_ = false, checked_ = false;
-  std::size_t taken_ = 0;
-  std::uint64_t given_ = 0;
+  std::size_t consumed_ = 0;
+  std::uint64_t written_ = 0;
   uLong crc_ = 0;
   z_stream stream_{};
 };

@@ -24,7 +24,7 @@ AlignedSentences::AlignedSentences(const RaggedIds& sentences, std::int64_t begi
 
 Matrix AlignedSentences::words(const WeightedWords& words, const Vector& centre, std::int64_t first,
                                std::int64_t last, Matrix* sum) const {
-  std::vector<std::int64_t> start{0};  // of the rows of positions first, first + 1, ...
+  std::vector<std::int64_t> start{0};  // begins of the rows of positions first, first + 1, ...
   for (std::int64_t k = first; k < last; ++k) start.push_back(start.back() + longer(k));
   Matrix x(start.back(), words.dim());
   parallel_for(0, longer(first), 64, [&](std::int64_t row_begin, std::int64_t row_end) {

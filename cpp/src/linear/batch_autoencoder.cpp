@@ -7,7 +7,7 @@
 namespace sentencode {
 
 struct BatchAutoencoder::Lazy {
-  std::mutex mutex;  // guards what follows; nothing under it can be interrupted
+  std::mutex mutex;  // guards the members below; nothing interruptible under it
   std::shared_ptr<const Matrix> powers, sums;
   Matrix power;
 };
@@ -27,7 +27,7 @@ std::shared_ptr<const Matrix> BatchAutoencoder::table(Table which, std::int64_t 
   const std::int64_t before = there ? there->rows() / p : 0;
   if (positions <= before) return there;
   positions = std::min(std::max(positions, 2 * before), turn());
-  Matrix made(positions * p, n);
+  Matrix table(positions * p, n);
   const MatrixD b = parameters_.b.cast<double>();
   MatrixD r = parameters_.a.cast<double>(), sum = r;  // [p, n]
   for (std::int64_t k = 0; k < positions; ++k) {
@@ -35,9 +35,9 @@ std::shared_ptr<const Matrix> BatchAutoencoder::table(Table which, std::int64_t 
       r = product(b, r);  // R_k = B R_(k-1)
       sum += r;
     }
-    made.middleRows(k * p, p) = (which == Table::powers ? r : sum).cast<float>();
+    table.middleRows(k * p, p) = (which == Table::powers ? r : sum).cast<float>();
   }
-  there = std::make_shared<const Matrix>(std::move(made));
+  there = std::make_shared<const Matrix>(std::move(table));
   return there;
 }
 
@@ -95,7 +95,8 @@ Matrix BatchAutoencoder::reconstructed_sums(const AlignedSentences& sentences, M
       add(0, going_on, turn);
       h.topRows(going_on) = product<float>(h.topRows(going_on), power());  // h_(t-K) = (B^T)^K h_t
     }
-    for (std::int64_t row = going_on, next; row < sentences.longer(done); row = next) {  // runs of one length
+    for (std::int64_t row = going_on, next; row < sentences.longer(done);
+         row = next) {  // ranges of equal length
       const std::int64_t l = sentences.length(row) - done;
       next = sentences.longer(done + l - 1);
       add(row, next - row, l);

@@ -12,18 +12,19 @@
 namespace sentencode {
 namespace {
 
-constexpr std::int64_t kBlock = 4096;  // sentences between two products
-constexpr std::int64_t kFew = 8;       // directions at most that are taken away without a product
-constexpr std::int64_t kPiece = 1024;  // sentences that a thread takes at once then
-constexpr std::int64_t kNear = 256;    // of them, those whose rows stay in a processor's own cache
-constexpr double kNothing = 1e-12;     // of a squared norm: what rounding leaves of a row that was taken away
+constexpr std::int64_t kBlock = 4096;      // sentences per product
+constexpr std::int64_t kFew = 8;           // up to so many directions are removed without a product
+constexpr std::int64_t kPiece = 1024;      // sentences per piece of work then
+constexpr std::int64_t kCached = 256;      // sentences whose embeddings fit a core's cache
+constexpr double kSquareRounding = 1e-12;  // relative rounding error of a squared norm
 
-/// Zero where rounding is all that is left of a row; `projections` are e . c_m of the row before.
+/// Sets an embedding to zero if only rounding errors are left. projections: e . c_m before they were removed;
+/// removed: f_m (2 - f_m).
 template <typename Row, typename Projections>
-void drop_rounding(Row&& row, const Projections& projections, const VectorD& taken) {
+void drop_rounding(Row&& row, const Projections& projections, const VectorD& removed) {
   const double left = squared_length(row);
-  const double before = left + projections.template cast<double>().cwiseAbs2().dot(taken.transpose());
-  if (left <= kNothing * before) row.setZero();
+  const double before = left + projections.template cast<double>().cwiseAbs2().dot(removed.transpose());
+  if (left <= kSquareRounding * before) row.setZero();
 }
 
 }  // namespace
@@ -41,23 +42,23 @@ void CommonDirections::encode(const Sentences& sentences, MatrixView out) const 
   check_out(sentences, out);
   const auto fitted = checked();
   const Matrix& c = fitted->directions;  // [m, d]
-  const VectorD taken = (fitted->factors.array() * (2 - fitted->factors.array())).cast<double>();
+  const VectorD removed = (fitted->factors.array() * (2 - fitted->factors.array())).cast<double>();
   const auto rows_of = [&](std::int64_t begin, std::int64_t rows) {
     return MatrixView(out.row(begin).data(), rows, dim(), Eigen::OuterStride<>(out.outerStride()));
   };
   if (components_ <= kFew) {
-    // Each row while it is in the cache, on the thread that made it. A product for so few directions is
-    // mostly waiting, and BLAS's threads spin for a while after it, on the processors that look words up.
+    // Each row while it is in the cache, on the same thread. For so few directions a product is slower,
+    // because BLAS's threads keep spinning on the processors that look words up.
     parallel_for(0, sentences.size(), kPiece, [&](std::int64_t first, std::int64_t last) {
       Eigen::RowVectorXf projections(c.rows()), scaled(c.rows());
-      for (std::int64_t begin = first; begin < last; begin += kNear) {
-        MatrixView e = rows_of(begin, std::min(kNear, last - begin));
-        means(sentences.slice(begin, begin + e.rows()), e);  // nested: on this thread alone
+      for (std::int64_t begin = first; begin < last; begin += kCached) {
+        MatrixView e = rows_of(begin, std::min(kCached, last - begin));
+        means(sentences.slice(begin, begin + e.rows()), e);  // nested: on this thread
         for (std::int64_t i = 0; i < e.rows() && components_ > 0; ++i) {
           projections.noalias() = e.row(i) * c.transpose();  // e . c_m
           scaled = projections.cwiseProduct(fitted->factors.transpose());
           e.row(i).noalias() -= scaled * c;  // e -= sum_m f_m (e . c_m) c_m
-          drop_rounding(e.row(i), projections, taken);
+          drop_rounding(e.row(i), projections, removed);
         }
         check_finite(e);
       }
@@ -73,7 +74,7 @@ void CommonDirections::encode(const Sentences& sentences, MatrixView out) const 
     const Matrix scaled = projections * fitted->factors.asDiagonal();
     gemm(Op::none, Op::none, -1.0F, scaled, c, 1.0F, e);  // e -= sum_m f_m (e . c_m) c_m
     parallel_for(0, rows, kBlock / 4, [&](std::int64_t first, std::int64_t last) {
-      for (std::int64_t i = first; i < last; ++i) drop_rounding(e.row(i), projections.row(i), taken);
+      for (std::int64_t i = first; i < last; ++i) drop_rounding(e.row(i), projections.row(i), removed);
       check_finite(e.middleRows(first, last - first));
     });
   }
@@ -81,18 +82,18 @@ void CommonDirections::encode(const Sentences& sentences, MatrixView out) const 
 
 void CommonDirections::partial_fit(const Sentences& sentences) {
   if (sentences.size() == 0) return;
-  SecondMoment seen(dim());  // of these alone: an interrupt leaves all of them out
+  SecondMoment added(dim());  // merged at the end, so that an interrupt adds nothing
   for (std::int64_t begin = 0; begin < sentences.size(); begin += kBlock) {
     const std::int64_t end = std::min(begin + kBlock, sentences.size());
     Matrix e(end - begin, dim());
     means(sentences.slice(begin, end),
           MatrixView(e.data(), e.rows(), e.cols(), Eigen::OuterStride<>(e.cols())));
-    seen.add(e);
+    added.add(e);
   }
   const std::lock_guard lock(mutex_);
   ST_CHECK(statistics_, InvalidInput, kind(),
            ": cannot continue fitting: it was saved without its statistics");
-  statistics_->merge(seen);
+  statistics_->merge(added);
   stale_ = true;
   ++changes_;
 }
@@ -122,7 +123,7 @@ void CommonDirections::solve() {
            ": there is nothing to fit to: no sentence had a known word");
   auto fitted = std::make_shared<const Fitted>(leading(statistics->directions(), components_));
   const std::lock_guard lock(mutex_);
-  if (changes <= solved_) return;  // another thread was faster, and knew as much
+  if (changes <= solved_) return;  // another thread was faster
   fitted_ = std::move(fitted);
   solved_ = changes;
   stale_ = changes_ != changes;
@@ -130,11 +131,11 @@ void CommonDirections::solve() {
 
 CommonDirections::Fitted CommonDirections::leading(const Spectrum<double>& spectrum,
                                                    std::int64_t count) const {
-  const std::int64_t rank = (spectrum.values.array() > kNothing * spectrum.values.maxCoeff()).count();
-  const std::int64_t found = std::min(count, rank);
+  const std::int64_t rank = (spectrum.values.array() > kSquareRounding * spectrum.values.maxCoeff()).count();
+  const std::int64_t nonzero = std::min(count, rank);
   Fitted result{Matrix::Zero(count, dim()), Vector::Zero(count), {}};
-  result.directions.topRows(found) = spectrum.vectors.topRows(found).cast<float>();
-  result.singular_values.head(found) = spectrum.values.head(found).cwiseSqrt().cast<float>();
+  result.directions.topRows(nonzero) = spectrum.vectors.topRows(nonzero).cast<float>();
+  result.singular_values.head(nonzero) = spectrum.values.head(nonzero).cwiseSqrt().cast<float>();
   result.factors = factors_of(result.singular_values);
   return result;
 }
@@ -174,8 +175,8 @@ Curve CommonDirections::select(const Sentences& first, const Sentences& second, 
   ST_CHECK(largest >= 0, InvalidInput, "select: the number of components must not be negative, got ",
            largest);
   Fitted fitted;
-  if (const auto have = fitted_ptr(); have != nullptr && have->directions.rows() >= largest) {
-    fitted = *have;
+  if (const auto current = fitted_ptr(); current != nullptr && current->directions.rows() >= largest) {
+    fitted = *current;
   } else {
     const auto all = statistics();
     ST_CHECK(all && all->count() > 0, NotFitted, kind(), ": selecting among ", largest,
@@ -184,8 +185,8 @@ Curve CommonDirections::select(const Sentences& first, const Sentences& second, 
   }
 
   MatrixD c = fitted.directions.topRows(largest).cast<double>();  // [M, d]
-  // Kept in float, they are orthogonal up to 1e-7, which differences of squares below would make 1e-3 of a
-  // row. One step of Newton and Schulz squares that.
+  // In float they are orthogonal up to 1e-7, which the differences of squares below would amplify to 1e-3.
+  // One Newton-Schulz step squares the error.
   c = (1.5 * c - 0.5 * product(product(c, c, Op::none, Op::transpose), c)).eval();
   std::vector<VectorD> factors;  // f (2 - f), by number of components
   for (std::int64_t m = 0; m <= largest; ++m) {
@@ -205,12 +206,12 @@ Curve CommonDirections::select(const Sentences& first, const Sentences& second, 
     }
     parallel_for(0, end - begin, 64, [&](std::int64_t row, std::int64_t last) {
       for (; row < last; ++row) {
-        // The product of two rows after m directions were taken away, without taking them away.
+        // The dot product of two embeddings without their first m directions.
         const auto dot = [&](int x, int y, std::int64_t m) {
-          const double whole = e[x].row(row).dot(e[y].row(row));
+          const double product = e[x].row(row).dot(e[y].row(row));
           const auto both = a[x].row(row).head(m).cwiseProduct(a[y].row(row).head(m));
-          const double left = whole - both.dot(factors[static_cast<std::size_t>(m)].transpose());
-          return x == y && left <= kNothing * whole ? 0.0 : left;
+          const double left = product - both.dot(factors[static_cast<std::size_t>(m)].transpose());
+          return x == y && left <= kSquareRounding * product ? 0.0 : left;
         };
         for (std::int64_t m = 0; m <= largest; ++m) {
           cosines(m, begin + row) = cosine(dot(0, 1, m), dot(0, 0, m), dot(1, 1, m));
@@ -230,10 +231,11 @@ void CommonDirections::take_from(const CommonDirections& other) {
     set_statistics(std::move(*statistics));
     return solve();
   }
-  const auto have = other.checked();
-  ST_CHECK(components_ <= have->directions.rows(), InvalidInput, kind(), ": saved without statistics, with ",
-           have->directions.rows(), " components; cannot make ", components_, " of them");
-  Fitted fitted{have->directions.topRows(components_), have->singular_values.head(components_), {}};
+  const auto theirs = other.checked();
+  ST_CHECK(components_ <= theirs->directions.rows(), InvalidInput, kind(),
+           ": saved without statistics, with ", theirs->directions.rows(), " components; cannot make ",
+           components_, " of them");
+  Fitted fitted{theirs->directions.topRows(components_), theirs->singular_values.head(components_), {}};
   fitted.factors = factors_of(fitted.singular_values);
   const std::lock_guard lock(mutex_);
   statistics_.reset();
@@ -241,11 +243,11 @@ void CommonDirections::take_from(const CommonDirections& other) {
 }
 
 void CommonDirections::write_fitted(ModelContents& contents, const SaveOptions&) const {
-  // The statistics are as small as the rest: they are always saved.
+  // The statistics are small, so they are always saved.
   const std::lock_guard lock(mutex_);
   ST_CHECK(fitted_ || stale_, NotFitted, kind(), " is not fitted yet: there is nothing to save");
   contents.config["components"] = components_;
-  if (fitted_ && !stale_) {  // else whoever loads it makes them of the statistics
+  if (fitted_ && !stale_) {  // otherwise they are computed after loading
     contents.add("components", fitted_->directions);
     contents.add("singular_values", fitted_->singular_values);
   }

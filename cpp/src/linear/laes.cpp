@@ -11,8 +11,8 @@
 namespace sentencode {
 namespace {
 
-constexpr std::int64_t kLearnt = 1 << 16;  // sentences that are learnt at once
-constexpr double kRounding = 1e-6;         // of what a residual is the difference of: rounding's share
+constexpr std::int64_t kSentencesPerBlock = 1 << 16;  // sentences that are added at once
+constexpr double kRounding = 1e-6;                    // relative rounding error of a residual
 
 }  // namespace
 
@@ -44,8 +44,8 @@ Matrix embeddings(LaesOptions::Mode mode, const AlignedSentences& rows, const Ve
       if (centre.size() > 0) e.row(row) += centre.transpose();
     } else {
       e.row(row) = (sums.row(row) - e.row(row)) / l;  // 1/l sum (x - x~)
-      const double whole = std::max(squared_length(sums.row(row)), squared_length(h.row(row))) / (l * l);
-      if (squared_length(e.row(row)) <= kRounding * kRounding * whole) e.row(row).setZero();
+      const double scale = std::max(squared_length(sums.row(row)), squared_length(h.row(row))) / (l * l);
+      if (squared_length(e.row(row)) <= kRounding * kRounding * scale) e.row(row).setZero();
     }
   }
   return e;
@@ -72,16 +72,16 @@ std::vector<Reading> Laes::readings() const {
 }
 
 std::int64_t Laes::dim() const {
-  const std::int64_t one = options_.mode == Mode::hidden ? options_.hidden : words().dim();
-  return options_.direction == Direction::both && options_.combine == Combine::concat ? 2 * one : one;
+  const std::int64_t d = options_.mode == Mode::hidden ? options_.hidden : words().dim();
+  return options_.direction == Direction::both && options_.combine == Combine::concat ? 2 * d : d;
 }
 
 void Laes::encode(const Sentences& sentences, MatrixView out) const {
   check_out(sentences, out);
   const auto fitted = checked();
   const auto directions = readings();
-  const bool side_by_side = options_.combine == Combine::concat;
-  const float share = side_by_side ? 1.0F : 1.0F / static_cast<float>(directions.size());
+  const bool concatenate = options_.combine == Combine::concat;
+  const float factor = concatenate ? 1.0F : 1.0F / static_cast<float>(directions.size());
   for (std::int64_t first = 0, next = 0; first < sentences.size(); first = next) {
     next = run_end(sentences, first, kLookup);
     const RaggedIds ids = words().lookup(sentences.slice(first, next));
@@ -96,9 +96,9 @@ void Laes::encode(const Sentences& sentences, MatrixView out) const {
         if (options_.mode != Mode::hidden) reconstructed = model.reconstructed_sums(rows, h);
         const Matrix e =
             embeddings(options_.mode, rows, model.parameters().centre, sums, std::move(reconstructed), h);
-        const std::int64_t column = side_by_side ? static_cast<std::int64_t>(d) * e.cols() : 0;
+        const std::int64_t column = concatenate ? static_cast<std::int64_t>(d) * e.cols() : 0;
         for (std::int64_t row = 0; row < rows.longer(0); ++row) {  // (7), (8)
-          out.row(first + rows.sentence(row)).segment(column, e.cols()) += share * e.row(row);
+          out.row(first + rows.sentence(row)).segment(column, e.cols()) += factor * e.row(row);
         }
       }
     });
@@ -111,17 +111,18 @@ Laes::Grams Laes::grams() const {
   return statistics_;  // copies share their sums
 }
 
-/// By whose turn it is: statistics that know more.
+/// Replaces the statistics. The calling thread must hold `writing_`.
 void Laes::replace(Grams grams) {
   const std::lock_guard lock(mutex_);
   statistics_.swap(grams);
   ++changes_;
 }
 
-/// By whose turn it is: takes waiting sentences into the sums, which changes nothing of what is known. One
-/// direction after the other, because sums are large, and there are two of them meanwhile.
-template <typename Which, typename Take>
-void Laes::absorb(const Which& which, const Take& take) {
+/// Calls add(gram), which adds waiting sentences to the sums, for the statistics selected by `which`. The
+/// calling thread must hold `writing_`. One direction after the other, because large sums exist twice
+/// meanwhile.
+template <typename Which, typename Add>
+void Laes::absorb(const Which& which, const Add& add) {
   for (std::size_t d = 0; d < readings().size(); ++d) {
     std::optional<PrefixGram> gram;
     {
@@ -129,7 +130,7 @@ void Laes::absorb(const Which& which, const Take& take) {
       if (statistics_.empty() || !which(statistics_[d])) continue;
       gram = statistics_[d];
     }
-    take(*gram);
+    add(*gram);
     const std::lock_guard lock(mutex_);
     statistics_[d] = *std::move(gram);
   }
@@ -137,10 +138,10 @@ void Laes::absorb(const Which& which, const Take& take) {
 
 void Laes::partial_fit(const Sentences& sentences) {
   for (std::int64_t begin = 0, end = 0; begin < sentences.size(); begin = end) {
-    end = run_end(sentences, begin, kLearnt, options_.max_length);
+    end = run_end(sentences, begin, kSentencesPerBlock, options_.max_length);
     const RaggedIds ids = words().lookup_listed(sentences.slice(begin, end), options_.max_length);
     const Turn::Taken turn = writing_.take();
-    // Room is made before anything is added: what may be interrupted is over by then.
+    // Before `ids` are added, because this may be interrupted.
     const std::int64_t others = std::ssize(readings()) - 1;
     absorb([](const PrefixGram& gram) { return gram.batch_is_full(); },
            [&](PrefixGram& gram) { gram.absorb_batches(words(), others); });
@@ -164,10 +165,10 @@ void Laes::merge(const Laes& other) {
   replace(std::move(merged));
 }
 
-void Laes::solve() { solve_beside(std::ssize(readings()) - 1); }
+void Laes::solve() { solve_with(std::ssize(readings()) - 1); }
 
-/// While there are so many statistics of the same sentences beside those of a direction.
-void Laes::solve_beside(std::int64_t others) {
+/// others: Number of statistics of the same size in memory.
+void Laes::solve_with(std::int64_t others) {
   const auto fit = [&](const PrefixGram& gram) {
     return fit_autoencoder(gram, words(), options_.hidden, options_.center,
                            options_.state == State::projection, others);
@@ -184,7 +185,7 @@ void Laes::solve_by(const std::function<Autoencoder(const PrefixGram&)>& fit, st
   if (done()) return;
   const Turn::Taken turn = writing_.take();  // until then, another thread may have solved
   if (done()) return;
-  // While all sentences wait, smaller problems than C may be solved; see fit_autoencoder.
+  // While all sentences are waiting, there may be a smaller problem; see fit_autoencoder.
   absorb([](const PrefixGram& gram) { return !gram.only_waiting() || gram.batch_is_full(); },
          [&](PrefixGram& gram) { gram.absorb(words(), others); });
   auto fitted = std::make_shared<Fitted>();
@@ -205,17 +206,17 @@ std::shared_ptr<const Laes::Fitted> Laes::checked() const {
   return fitted;
 }
 
-std::size_t Laes::place_of(Reading reading) const {
+std::size_t Laes::index_of(Reading reading) const {
   const auto all = readings();
-  const auto found = std::find(all.begin(), all.end(), reading);
-  ST_CHECK(found != all.end(), InvalidInput, "LAES: direction is '", name_of(options_.direction),
+  const auto position = std::find(all.begin(), all.end(), reading);
+  ST_CHECK(position != all.end(), InvalidInput, "LAES: direction is '", name_of(options_.direction),
            "': it has no ", name_of(reading), " part");
-  return static_cast<std::size_t>(found - all.begin());
+  return static_cast<std::size_t>(position - all.begin());
 }
 
 std::shared_ptr<const Autoencoder> Laes::autoencoder(Reading reading) const {
   const auto fitted = checked();
-  return {fitted, &(*fitted)[place_of(reading)].parameters()};
+  return {fitted, &(*fitted)[index_of(reading)].parameters()};
 }
 
 Matrix Laes::states(const Sentences& one, Reading reading) const {
@@ -236,31 +237,31 @@ std::unique_ptr<Laes> Laes::variant(std::int64_t hidden, Mode mode, Direction di
   result->set_params(params());
   const auto wanted = result->readings();
   std::shared_ptr<const Fitted> fitted;
-  Grams have;
+  Grams sums;
   bool solved = false;
   {
     const std::lock_guard lock(mutex_);
     fitted = fitted_;
-    have = statistics_;
+    sums = statistics_;
     solved = solved_ == changes_;
     result->changes_ = fitted || changes_ > 0 ? 1 : 0;
   }
   result->statistics_.clear();
-  for (std::size_t d = 0; d < wanted.size() && !have.empty(); ++d) {
-    result->statistics_.push_back(have[place_of(wanted[d])]);
+  for (std::size_t d = 0; d < wanted.size() && !sums.empty(); ++d) {
+    result->statistics_.push_back(sums[index_of(wanted[d])]);
   }
   if (fitted && hidden <= options_.hidden) {
-    auto corners = std::make_shared<Fitted>();
+    auto truncated = std::make_shared<Fitted>();
     for (const Reading reading : wanted) {
-      corners->emplace_back((*fitted)[place_of(reading)].parameters().truncated(hidden));
+      truncated->emplace_back((*fitted)[index_of(reading)].parameters().truncated(hidden));
     }
-    result->fitted_ = std::move(corners);
+    result->fitted_ = std::move(truncated);
     result->solved_ = solved ? 1 : 0;
     return result;
   }
-  ST_CHECK(!have.empty(), InvalidInput, "LAES: ", hidden, " hidden units are more than the ", options_.hidden,
+  ST_CHECK(!sums.empty(), InvalidInput, "LAES: ", hidden, " hidden units are more than the ", options_.hidden,
            " that it was saved with, and it was saved without its statistics");
-  result->solve_beside(std::ssize(have) - 1);  // those of this encoder are kept, too
+  result->solve_with(std::ssize(sums) - 1);  // this encoder keeps its statistics, too
   return result;
 }
 

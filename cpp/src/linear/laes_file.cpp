@@ -1,4 +1,4 @@
-// LAES in a saved file.
+// Files of LAES.
 #include <algorithm>
 #include <utility>
 
@@ -10,20 +10,20 @@
 namespace sentencode {
 namespace {
 
-constexpr std::int64_t kUnits = 4096;  // a file may ask for so many hidden units, whatever it holds
+constexpr std::int64_t kUnits = 4096;  // hidden units that any file may have
 
 PrefixGram::State read_statistics(const SavedModel& saved, const std::string& prefix, Reading reading,
                                   std::int64_t n, std::int64_t max_length) {
   const auto vector = [&]<typename T>(const char* name, T) {
-    const auto found = saved.values<T>(prefix + name, {-1});
-    return std::vector<T>(found.begin(), found.end());
+    const auto stored = saved.values<T>(prefix + name, {-1});
+    return std::vector<T>(stored.begin(), stored.end());
   };
-  const auto seen = saved.values<std::int64_t>(prefix + "seen", {2});
+  const auto totals = saved.values<std::int64_t>(prefix + "seen", {2});
   return {.reading = reading,
           .dim = n,
           .max_length = max_length,
-          .sentences = seen[0],
-          .tokens = seen[1],
+          .sentences = totals[0],
+          .tokens = totals[1],
           .gram = saved.matrix<double>(prefix + "gram", -1, n),
           .sums = saved.matrix<double>(prefix + "sums", -1, n),
           .counts = vector("counts", std::int64_t{}),
@@ -42,14 +42,14 @@ void Laes::write(ModelContents& contents, const SaveOptions& save) const {
   config["state"] = name_of(options_.state);
   config["max_length"] = options_.max_length;
   std::shared_ptr<const Fitted> fitted;
-  Grams have;
+  Grams sums;
   {
     const std::lock_guard lock(mutex_);
     const bool stale = changes_ != solved_;
     ST_CHECK(fitted_ || (stale && save.statistics), NotFitted,
              "LAES is not fitted yet: there is nothing to save");
-    if (save.statistics) have = statistics_;
-    // Where the statistics know more, whoever loads them solves.
+    if (save.statistics) sums = statistics_;
+    // Outdated parameters are not saved with newer statistics.
     if (!stale || !save.statistics) fitted = fitted_;
   }
   const auto directions = readings();
@@ -64,7 +64,7 @@ void Laes::write(ModelContents& contents, const SaveOptions& save) const {
     if (options_.center) contents.add(prefix + "centre", m.centre);
     if (options_.state == State::projection) contents.add(prefix + "u", m.u);
   }
-  for (const PrefixGram& gram : have) {
+  for (const PrefixGram& gram : sums) {
     PrefixGram::State state = gram.state();
     const std::string prefix = concat("statistics.", name_of(state.reading), '.');
     contents.add(prefix + "gram", std::move(state.gram));
@@ -79,11 +79,11 @@ void Laes::write(ModelContents& contents, const SaveOptions& save) const {
 std::unique_ptr<Laes> Laes::load(const SavedModel& saved) {
   LaesOptions options;
   options.hidden = saved.size_option("hidden", 1);
-  options.mode = saved.named_option("mode", mode_named);
-  options.direction = saved.named_option("direction", direction_named);
-  options.combine = saved.named_option("combine", combine_named);
+  options.mode = saved.enum_option<LaesOptions::Mode>();
+  options.direction = saved.enum_option<LaesOptions::Direction>();
+  options.combine = saved.enum_option<LaesOptions::Combine>();
   options.center = saved.flag_option("center");
-  options.state = saved.named_option("state", state_named);
+  options.state = saved.enum_option<LaesOptions::State>();
   options.max_length = saved.size_option("max_length", 1);
   saved.finish_config();
 
@@ -123,11 +123,11 @@ std::unique_ptr<Laes> Laes::load(const SavedModel& saved) {
     result->set_statistics(std::move(states));
   }
   if (fitted->empty()) {
-    // Then it will be solved for, and no file says how large a problem is: only what it holds does.
+    // The parameters will be computed: limit their size by the statistics, not by a number in a file.
     const PrefixGram& gram = result->statistics_.front();
     const std::int64_t most = std::min(gram.longest() * n, gram.tokens());
-    saved.check(p <= std::max(most, kUnits), "config: hidden is ", p, ", of which statistics of ",
-                gram.tokens(), " words fill ", most, " at most");
+    saved.check(p <= std::max(most, kUnits), "config: hidden is ", p, "; statistics of ", gram.tokens(),
+                " words allow at most ", most);
   } else {
     result->solved_ = result->changes_;
     result->fitted_ = std::move(fitted);

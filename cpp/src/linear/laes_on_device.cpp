@@ -24,35 +24,35 @@
 namespace sentencode {
 namespace {
 
-constexpr std::int64_t kLearnt = 1 << 16;   // sentences that are looked up at once
-constexpr std::int64_t kTaken = 1 << 18;    // words whose rows are sent at once
-constexpr std::int64_t kRows = 2048;        // sentences of a product: float holds the sum of so many
-constexpr std::int64_t kBytes = 256 << 20;  // of their words at once
+constexpr std::int64_t kSentencesPerLookup = 1 << 16;  // sentences per lookup
+constexpr std::int64_t kWordsPerTransfer = 1 << 18;    // words per transfer to the device
+constexpr std::int64_t kRows = 2048;        // sentences per product, which bounds float's rounding errors
+constexpr std::int64_t kBytes = 256 << 20;  // of their words
 
-/// Where block column j of an upper triangle begins, as in PrefixGram.
+/// Begin of block column j of an upper triangle, as in PrefixGram.
 std::int64_t triangle(std::int64_t j) { return j * (j + 1) / 2; }
 
 template <typename T>
 at::Tensor tensor_of(std::span<const T> values, at::ScalarType type) {
-  at::Tensor made = at::empty({std::ssize(values)}, type);
-  if (!values.empty()) std::memcpy(made.data_ptr(), values.data(), values.size_bytes());
-  return made;
+  at::Tensor tensor = at::empty({std::ssize(values)}, type);
+  if (!values.empty()) std::memcpy(tensor.data_ptr(), values.data(), values.size_bytes());
+  return tensor;
 }
 
-/// A copy, there.
+/// A copy on the device.
 at::Tensor tensor_of(MatrixD& matrix, at::Device device) {
   return at::from_blob(matrix.data(), {matrix.rows(), matrix.cols()}, at::kDouble)
       .to(device, at::kDouble, /*non_blocking=*/false, /*copy=*/true);
 }
 
 MatrixD matrix_of(const at::Tensor& tensor) {
-  const at::Tensor here = tensor.to(at::kCPU, at::kDouble).contiguous();
-  MatrixD made(here.size(0), here.size(1));
-  if (here.numel() > 0) std::memcpy(made.data(), here.data_ptr(), here.nbytes());
-  return made;
+  const at::Tensor host = tensor.to(at::kCPU, at::kDouble).contiguous();
+  MatrixD matrix(host.size(0), host.size(1));
+  if (host.numel() > 0) std::memcpy(matrix.data(), host.data_ptr(), host.nbytes());
+  return matrix;
 }
 
-/// One direction's G on a device, in PrefixGram's order.
+/// G of one direction on a device, in the layout of PrefixGram.
 class DeviceGram {
  public:
   DeviceGram(Reading reading, const WeightedWords& words, std::int64_t max_length, at::Device device,
@@ -66,7 +66,7 @@ class DeviceGram {
                     .waiting = {}},
                    words, device, others) {}
 
-  /// While there are so many `others` beside it.
+  /// others: Number of statistics of the same size in memory.
   DeviceGram(PrefixGram::State state, const WeightedWords& words, at::Device device, std::int64_t others)
       : n_(state.dim),
         others_(others),
@@ -83,47 +83,48 @@ class DeviceGram {
   }
 
   void add(const RaggedIds& sentences) {
-    std::vector<std::span<const std::int32_t>> taken;
+    std::vector<std::span<const std::int32_t>> batch;
     for (std::int64_t i = 0, tokens = 0; i < sentences.size(); ++i) {
       const auto sentence = sentences[i];
       const auto length = std::min(std::ssize(sentence), state_.max_length);
-      if (length > 0) taken.push_back(sentence.first(static_cast<std::size_t>(length)));
+      if (length > 0) batch.push_back(sentence.first(static_cast<std::size_t>(length)));
       tokens += length;
-      if (tokens >= kTaken || i + 1 == sentences.size()) {
-        add(std::exchange(taken, {}));
+      if (tokens >= kWordsPerTransfer || i + 1 == sentences.size()) {
+        add(std::exchange(batch, {}));
         tokens = 0;
       }
     }
   }
 
   PrefixGram::State state() const {
-    PrefixGram::State found = state_;
-    found.gram = matrix_of(gram_);
-    found.sums = matrix_of(parts_);
-    return found;
+    PrefixGram::State state = state_;
+    state.gram = matrix_of(gram_);
+    state.sums = matrix_of(parts_);
+    return state;
   }
 
-  /// The leading p eigenpairs of C, for which the sums make room.
+  /// The leading p eigenpairs of C. Frees the sums.
   Spectrum<double> leading(std::int64_t p, const std::optional<VectorD>& centre) && {
     at::Tensor c = covariance(centre);
     gram_.reset();
     parts_.reset();
-    const auto [values, vectors] = at::linalg_eigh(std::exchange(c, {}));  // rising; columns
-    const std::int64_t width = vectors.size(0), found = std::min(p, width);
-    at::Tensor rows = vectors.narrow(1, width - found, found).t().flip(0);        // [found, L n]
-    rows = rows * rows.gather(1, rows.abs().argmax(1, /*keepdim=*/true)).sign();  // as top_eigenpairs'
-    const MatrixD falling = matrix_of(values.narrow(0, width - found, found).flip(0).unsqueeze(1));
-    return {.values = falling.col(0), .vectors = matrix_of(rows)};
+    const auto [values, vectors] = at::linalg_eigh(std::exchange(c, {}));  // ascending; columns
+    const std::int64_t width = vectors.size(0), pairs = std::min(p, width);
+    at::Tensor rows = vectors.narrow(1, width - pairs, pairs).t().flip(0);  // [pairs, L n]
+    rows =
+        rows * rows.gather(1, rows.abs().argmax(1, /*keepdim=*/true)).sign();  // signs as of top_eigenpairs
+    const MatrixD descending = matrix_of(values.narrow(0, width - pairs, pairs).flip(0).unsqueeze(1));
+    return {.values = descending.col(0), .vectors = matrix_of(rows)};
   }
 
  private:
   void add(std::vector<std::span<const std::int32_t>> sentences) {
     if (sentences.empty()) return;
     poll_interrupt();
-    // Longest first: then block column j of the aligned sentences is a run of rows from the first.
+    // Longest first, so that sentences longer than j are the first rows.
     std::stable_sort(sentences.begin(), sentences.end(),
                      [](const auto& a, const auto& b) { return a.size() > b.size(); });
-    make_room(std::ssize(sentences.front()));
+    grow(std::ssize(sentences.front()));
     std::vector<std::int32_t> distinct;
     for (const auto sentence : sentences) {
       ++state_.counts[sentence.size() - 1];
@@ -145,21 +146,21 @@ class DeviceGram {
     }
   }
 
-  void make_room(std::int64_t length) {
+  void grow(std::int64_t length) {
     const std::int64_t old = std::ssize(state_.counts);
     if (length <= old) return;
-    PrefixGram::check_memory(length, n_, others_);  // they come back
+    PrefixGram::check_memory(length, n_, others_);  // for the copy on the host
     state_.counts.resize(static_cast<std::size_t>(length));
-    const auto grown = [](const at::Tensor& from, std::int64_t rows) {
+    const auto resized = [](const at::Tensor& from, std::int64_t rows) {
       at::Tensor to = at::zeros({rows, from.size(1)}, from.options());
       to.narrow(0, 0, from.size(0)).copy_(from);
       return to;
     };
-    gram_ = grown(gram_, triangle(length) * n_);
-    parts_ = grown(parts_, triangle(length));
+    gram_ = resized(gram_, triangle(length) * n_);
+    parts_ = resized(parts_, triangle(length));
   }
 
-  /// The rows of these words on the device, and one of zeros below them [distinct + 1, n].
+  /// The rows of these words on the device, followed by a row of zeros [distinct + 1, n].
   at::Tensor rows_of(std::span<const std::int32_t> ids) const {
     at::Tensor rows = at::zeros({std::ssize(ids) + 1, n_}, at::kFloat);
     auto* x = rows.mutable_data_ptr<float>();
@@ -172,20 +173,20 @@ class DeviceGram {
   void add_products(std::span<const std::span<const std::int32_t>> rows,
                     std::span<const std::int32_t> distinct, const at::Tensor& table) {
     const std::int64_t count = std::ssize(rows), longest = std::ssize(rows.front());
-    std::vector<std::int64_t> places(static_cast<std::size_t>(count * longest), std::ssize(distinct));
+    std::vector<std::int64_t> indices(static_cast<std::size_t>(count * longest), std::ssize(distinct));
     std::vector<std::int64_t> longer(static_cast<std::size_t>(longest));  // rows of length > j
     for (std::int64_t r = 0; r < count; ++r) {
       const auto ids = rows[static_cast<std::size_t>(r)];
       for (std::int64_t i = 0; i < std::ssize(ids); ++i) {
         const auto t = state_.reading == Reading::forward ? std::ssize(ids) - 1 - i : i;
-        const auto found =
+        const auto word =
             std::lower_bound(distinct.begin(), distinct.end(), ids[static_cast<std::size_t>(t)]);
-        places[static_cast<std::size_t>(r * longest + i)] = found - distinct.begin();
+        indices[static_cast<std::size_t>(r * longest + i)] = word - distinct.begin();
         longer[static_cast<std::size_t>(i)] = r + 1;
       }
     }
     // Right-aligned: block i of a row is x_(l-i), and zero beyond the sentence.
-    const at::Tensor z = table.index_select(0, tensor_of<std::int64_t>(places, at::kLong).to(table.device()))
+    const at::Tensor z = table.index_select(0, tensor_of<std::int64_t>(indices, at::kLong).to(table.device()))
                              .view({count, longest * n_});
     for (std::int64_t j = 0; j < longest; ++j) {
       const at::Tensor all =
@@ -193,7 +194,7 @@ class DeviceGram {
       const at::Tensor panel = all.narrow(1, 0, (j + 1) * n_).t().mm(all.narrow(1, j * n_, n_));
       gram_.narrow(0, triangle(j) * n_, (j + 1) * n_).add_(panel);
     }
-    for (std::int64_t begin = 0, end = 0; begin < count; begin = end) {  // runs of one length
+    for (std::int64_t begin = 0, end = 0; begin < count; begin = end) {  // ranges of equal length
       const std::int64_t l = std::ssize(rows[static_cast<std::size_t>(begin)]);
       end = longer[static_cast<std::size_t>(l - 1)];
       const at::Tensor run = z.narrow(0, begin, end - begin).narrow(1, 0, l * n_);
@@ -201,8 +202,7 @@ class DeviceGram {
     }
   }
 
-  /// C [L n, L n], a block column after the other: C_ij = G_ij + C_(i+1)(j+1), where G_ij is of x less
-  /// centre.
+  /// C [L n, L n], block column by block column: C_ij = G_ij + C_(i+1)(j+1), where G_ij is of x minus centre.
   at::Tensor covariance(const std::optional<VectorD>& centre) const {
     const std::int64_t length = std::ssize(state_.counts), width = length * n_;
     at::Tensor c = at::empty({width, width}, gram_.options()), column, sums, m;
@@ -214,9 +214,9 @@ class DeviceGram {
       at::Tensor next = gram_.narrow(0, triangle(j) * n_, height).clone();  // [(j + 1) n, n]
       if (centre) {  // sum of (x_(l-i) - m)(x_(l-j) - m)^T, multiplied out
         longer += state_.counts[static_cast<std::size_t>(j)];
-        at::Tensor of = parts_.narrow(0, triangle(j), j + 1).clone();  // their sums of x_(l-i) [j + 1, n]
-        if (sums.defined()) of.add_(sums.narrow(0, 0, j + 1));
-        sums = of;
+        at::Tensor next_sums = parts_.narrow(0, triangle(j), j + 1).clone();  // sums of x_(l-i) [j + 1, n]
+        if (sums.defined()) next_sums.add_(sums.narrow(0, 0, j + 1));
+        sums = next_sums;
         next.addr_((sums - static_cast<double>(longer) * m).flatten(), m, 1, -1);
         next.addr_(m.repeat({j + 1}), sums[j], 1, -1);
       }
@@ -231,13 +231,13 @@ class DeviceGram {
   std::int64_t n_, others_;
   const WeightedWords& words_;
   at::Tensor gram_, parts_;  // [L (L + 1) / 2 n, n], [L (L + 1) / 2, n]
-  PrefixGram::State state_;  // all else; nothing waits
+  PrefixGram::State state_;  // the rest; no sentences are waiting
 };
 
 at::Device checked_device(const std::string& name) {
   try {
     const at::Device device(name);
-    // Sums are double, which not all devices have; some have no numbers at all.
+    // Not all devices have double, which sums need; some (such as "meta") have no data at all.
     at::zeros({1}, at::TensorOptions(device).dtype(at::kDouble)).cpu();
     return device;
   } catch (const c10::Error& error) {
@@ -245,8 +245,7 @@ at::Device checked_device(const std::string& name) {
   }
 }
 
-/// Products keep the digits of float, whatever the caller has allowed torch, no graph is made, and what does
-/// not fit is refused as elsewhere.
+/// work() without autograd, TF32 and autocast. Running out of memory becomes InvalidInput.
 template <typename Work>
 auto on_device(const std::string& device, const Work& work) {
   const at::NoGradGuard no_grad;
@@ -256,7 +255,7 @@ auto on_device(const std::string& device, const Work& work) {
     return work();
   } catch (const c10::OutOfMemoryError& error) {
     throw InvalidInput(concat("LAES: the memory of ", device,
-                              " does not suffice: give a smaller max_length (",
+                              " is not large enough: use a smaller max_length (",
                               error.what_without_backtrace(), ")"));
   }
 }
@@ -284,7 +283,7 @@ void LaesOnDevice::add(const Sentences& sentences) {
   on_device(sums_->device.str(), [&] {
     const std::int64_t most = like_->options().max_length;
     for (std::int64_t begin = 0, end = 0; begin < sentences.size(); begin = end) {
-      end = run_end(sentences, begin, kLearnt, most);
+      end = run_end(sentences, begin, kSentencesPerLookup, most);
       const RaggedIds ids = like_->words().lookup_listed(sentences.slice(begin, end), most);
       for (DeviceGram& gram : sums_->grams) gram.add(ids);
     }
@@ -300,7 +299,7 @@ void LaesOnDevice::merge_into(Laes& encoder) const {
 }
 
 void solve_on_device(Laes& encoder, const std::string& device) {
-  const at::Device there = checked_device(device);
+  const at::Device target = checked_device(device);
   const LaesOptions& options = encoder.options();
   const bool keep_u = options.state == LaesOptions::State::projection;
   const std::int64_t others = std::ssize(encoder.readings()) - 1;
@@ -309,11 +308,11 @@ void solve_on_device(Laes& encoder, const std::string& device) {
       ST_CHECK(gram.tokens() > 0, InvalidInput, "there is nothing to fit to: no sentence had a known word");
       std::optional<VectorD> centre;
       if (options.center) centre = gram.mean(encoder.words());
-      DeviceGram sums(gram.state(), encoder.words(), there, others);
-      Autoencoder made = autoencoder_of(std::move(sums).leading(options.hidden, centre), gram.dim(),
-                                        options.hidden, gram.sums_in_double(), keep_u);
-      if (centre) made.centre = centre->cast<float>();
-      return made;
+      DeviceGram sums(gram.state(), encoder.words(), target, others);
+      Autoencoder result = autoencoder_of(std::move(sums).leading(options.hidden, centre), gram.dim(),
+                                          options.hidden, gram.sums_in_double(), keep_u);
+      if (centre) result.centre = centre->cast<float>();
+      return result;
     });
   };
   encoder.solve_by(fit, others);

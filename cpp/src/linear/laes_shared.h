@@ -1,4 +1,4 @@
-// What the files of Laes share: how sentences are taken some at once, and what is made of states.
+// Internals of Laes: blocks of sentences, and embeddings from states.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,11 @@
 
 namespace sentencode {
 
-inline constexpr std::int64_t kLookup = 8192;    // sentences whose ids are found at once
-inline constexpr std::int64_t kText = 32 << 20;  // bytes of text that are looked at at once
-inline constexpr std::int64_t kTokens = 32768;   // words that are multiplied at once
+inline constexpr std::int64_t kLookup = 8192;    // sentences per lookup
+inline constexpr std::int64_t kText = 32 << 20;  // bytes of text per lookup
+inline constexpr std::int64_t kTokens = 32768;   // words per product
 
-inline std::string_view name_of(Reading reading) {
-  return reading == Reading::forward ? "forward" : "backward";
-}
-
-/// Calls block(begin, end) for runs of sentences of about `tokens` words: a long sentence is one alone.
+/// Calls block(begin, end) for ranges of sentences with about `tokens` words, or one longer sentence.
 template <typename Block>
 void for_blocks(const RaggedIds& ids, std::int64_t tokens, const Block& block) {
   for (std::int64_t begin = 0, end = 0; begin < ids.size(); begin = end) {
@@ -30,13 +26,13 @@ void for_blocks(const RaggedIds& ids, std::int64_t tokens, const Block& block) {
   }
 }
 
-/// The end of a run of sentences from `begin`: at most `most`, of at most kText bytes, but one at least. Of a
-/// sentence, max_length words count.
+/// End of a range of sentences from `begin`: at most `most` of at most kText bytes, but at least one. Only
+/// max_length words of a sentence count.
 std::int64_t run_end(const Sentences& sentences, std::int64_t begin, std::int64_t most,
                      std::int64_t max_length = kText);
 
-/// e of every row from its sum of words less centre, its sum of reconstructions less centre, and h; as mode
-/// asks.
+/// e of every row, by mode, from the sum of its words minus centre, the sum of their reconstructions minus
+/// centre, and h.
 Matrix embeddings(LaesOptions::Mode mode, const AlignedSentences& rows, const Vector& centre,
                   const Matrix& sums, Matrix reconstructed, const Matrix& h);
 

@@ -1,4 +1,4 @@
-// What LAES is worth at every hidden size.
+// Evaluation of LAES at many hidden sizes.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -25,8 +25,8 @@ std::vector<double> Laes::reconstruction_error(const Sentences& sentences,
                                                std::span<const std::int64_t> hidden, Reading reading) const {
   const auto model = autoencoder(reading);
   check_sizes(hidden, model->hidden());
-  double whole = 0;
-  std::vector<double> wrong(hidden.size());
+  double total = 0;
+  std::vector<double> errors(hidden.size());
   const std::int64_t tokens = sweep_tokens(*model);
   const auto add = [&](const RaggedIds& ids) {
     const Sweep sweep(*model, ids, words(), reading);
@@ -36,19 +36,19 @@ std::vector<double> Laes::reconstruction_error(const Sentences& sentences,
       Matrix h = sweep.states(hidden[i]);
       for_positions(rows, tokens, [&](std::int64_t first, std::int64_t last) {
         poll_interrupt();
-        Matrix missing = rows.words(words(), {}, first, last);  // x_(l-k) - A^T h_(l-k)
-        if (i == 0) whole += missing.cast<double>().squaredNorm();
+        Matrix residual = rows.words(words(), {}, first, last);  // x_(l-k) - A^T h_(l-k)
+        if (i == 0) total += residual.cast<double>().squaredNorm();
         for (std::int64_t k = first, at = 0; k < last; ++k) {
           const std::int64_t count = rows.longer(k), next = rows.longer(k + 1);
-          auto here = missing.middleRows(at, count);
-          recursion.add_words(-1.0F, h.topRows(count), here);
-          if (model->centre.size() > 0) here.rowwise() -= model->centre.transpose();
+          auto block = residual.middleRows(at, count);
+          recursion.add_words(-1.0F, h.topRows(count), block);
+          if (model->centre.size() > 0) block.rowwise() -= model->centre.transpose();
           Matrix before = Matrix::Zero(next, h.cols());
           recursion.back(h.topRows(next), before);
           h = std::move(before);
           at += count;
         }
-        wrong[i] += missing.cast<double>().squaredNorm();
+        errors[i] += residual.cast<double>().squaredNorm();
       });
     }
   };
@@ -56,13 +56,13 @@ std::vector<double> Laes::reconstruction_error(const Sentences& sentences,
     end = run_end(sentences, begin, kLookup / 8);
     const RaggedIds ids = words().lookup(sentences.slice(begin, end));
     for_blocks(ids, tokens, [&](std::int64_t first, std::int64_t last) {
-      RaggedIds some;
-      words().vectors()->append(ids, first, last, some);
-      add(some);
+      RaggedIds block;
+      words().vectors()->append(ids, first, last, block);
+      add(block);
     });
   }
-  for (double& error : wrong) error = whole > 0 ? std::sqrt(error / whole) : 0;
-  return wrong;
+  for (double& error : errors) error = total > 0 ? std::sqrt(error / total) : 0;
+  return errors;
 }
 
 std::vector<Curve> Laes::select(const Sentences& first, const Sentences& second, std::span<const double> gold,
@@ -78,7 +78,7 @@ std::vector<Curve> Laes::select(const Sentences& first, const Sentences& second,
   } else {
     for (const char* name : {"forward", "backward", "sum", "concat"}) curves.push_back({name, {}, {}});
   }
-  // For each curve and size, the cosine of each pair.
+  // For each curve: cosines [sizes, pairs].
   std::vector<MatrixD> cosines(curves.size(), MatrixD(std::ssize(hidden), first.size()));
 
   const auto score = [&](std::int64_t begin, const RaggedIds& ids) {  // first sentences, then second ones
@@ -103,7 +103,7 @@ std::vector<Curve> Laes::select(const Sentences& first, const Sentences& second,
       }
       parallel_for(0, pairs, 256, [&](std::int64_t pair, std::int64_t last) {
         for (; pair < last; ++pair) {
-          // The products of direction a of sentence x with direction b of sentence y.
+          // Dot product of direction a of sentence x and direction b of sentence y.
           const auto dot = [&](std::size_t a, std::int64_t x, std::size_t b, std::int64_t y) {
             return e[a].row(x).cast<double>().dot(e[b].row(y).cast<double>());
           };
@@ -129,15 +129,15 @@ std::vector<Curve> Laes::select(const Sentences& first, const Sentences& second,
     end = std::min(run_end(first, begin, kLookup / 8), run_end(second, begin, kLookup / 8));
     const RaggedIds one = words().lookup(first.slice(begin, end));
     const RaggedIds two = words().lookup(second.slice(begin, end));
-    RaggedIds both_sides;  // how long the pairs are
+    RaggedIds both_sides;  // offsets of pairs
     for (std::size_t i = 1; i < one.offsets.size(); ++i) {
       both_sides.offsets.push_back(one.offsets[i] + two.offsets[i]);
     }
     for_blocks(both_sides, tokens, [&](std::int64_t from, std::int64_t to) {
-      RaggedIds some;
-      words().vectors()->append(one, from, to, some);
-      words().vectors()->append(two, from, to, some);
-      score(begin + from, some);
+      RaggedIds block;
+      words().vectors()->append(one, from, to, block);
+      words().vectors()->append(two, from, to, block);
+      score(begin + from, block);
     });
   }
 

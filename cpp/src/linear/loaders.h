@@ -7,7 +7,7 @@
 
 namespace sentencode {
 
-/// How files of the linear kinds are read.
+/// Loaders of the linear encoders.
 const std::map<std::string, EncoderLoader>& linear_loaders();
 
 }  // namespace sentencode

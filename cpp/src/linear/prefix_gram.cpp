@@ -13,13 +13,13 @@
 namespace sentencode {
 namespace {
 
-// Rows of words narrower than this are multiplied in double, which then costs little; wider ones in float, at
-// most kRows sentences at a time, and summed in double.
+// Words of fewer dimensions are multiplied in double, which costs little; others in float, kRows sentences at
+// a time, with sums in double.
 constexpr std::int64_t kNarrow = 128;
 constexpr std::int64_t kRows = 2048;
-constexpr std::int64_t kBytes = 64 << 20;  // of their words at once
+constexpr std::int64_t kBytes = 64 << 20;  // of their words
 
-/// Where block column j of an upper triangle begins, when its columns lie one after the other.
+/// Begin of block column j of an upper triangle that is stored column by column.
 std::int64_t triangle(std::int64_t j) { return j * (j + 1) / 2; }
 
 }  // namespace
@@ -55,7 +55,7 @@ void PrefixGram::add(const RaggedIds& sentences) {
 
 void PrefixGram::merge(const PrefixGram& other) {
   ST_CHECK(other.reading_ == reading_ && other.dim_ == dim_ && other.max_length_ == max_length_, InvalidInput,
-           "cannot merge statistics that were made with another direction, dimension or max_length");
+           "cannot merge statistics of another direction, dimension or max_length");
   if (&other == this) return merge(PrefixGram(other));
   if (only_waiting()) {
     sums_ = other.sums_;
@@ -73,7 +73,7 @@ void PrefixGram::merge(const PrefixGram& other) {
 }
 
 void PrefixGram::absorb_batches(const WeightedWords& words, std::int64_t others) {
-  // As if every sentence that makes a batch full took it in at once.
+  // Ends of batches, as if each had been added as soon as it was full.
   std::int64_t sentences = 0;
   for (std::int64_t i = 0, from = 0; i < waiting_.size(); ++i) {
     const std::int64_t ids = waiting_.offsets[static_cast<std::size_t>(i) + 1];
@@ -91,7 +91,7 @@ void PrefixGram::absorb(const WeightedWords& words, std::int64_t sentences, std:
   for (std::int64_t i = 0; i < sentences; ++i) {
     longest = std::max<std::int64_t>(longest, std::ssize(waiting_[i]));
   }
-  // Everything happens beside what is there, which is not touched before all is done.
+  // Works on a copy, so that an interrupt changes nothing.
   const auto sums = grown(longest, others);
   for (std::int64_t begin = 0, end = 0; begin < sentences; begin = end) {
     const std::int64_t full = waiting_.offsets[static_cast<std::size_t>(begin)] + kWaiting;
@@ -99,11 +99,11 @@ void PrefixGram::absorb(const WeightedWords& words, std::int64_t sentences, std:
     absorb_batch(begin, end, words, *sums);
   }
   RaggedIds rest;
-  const std::int64_t taken = waiting_.offsets[static_cast<std::size_t>(sentences)];
-  rest.ids.assign(waiting_.ids.begin() + taken, waiting_.ids.end());
+  const std::int64_t absorbed = waiting_.offsets[static_cast<std::size_t>(sentences)];
+  rest.ids.assign(waiting_.ids.begin() + absorbed, waiting_.ids.end());
   rest.offsets.clear();
   for (std::int64_t i = sentences; i <= waiting_.size(); ++i) {
-    rest.offsets.push_back(waiting_.offsets[static_cast<std::size_t>(i)] - taken);
+    rest.offsets.push_back(waiting_.offsets[static_cast<std::size_t>(i)] - absorbed);
   }
   waiting_ = std::move(rest);
   sums_ = sums;
@@ -111,7 +111,7 @@ void PrefixGram::absorb(const WeightedWords& words, std::int64_t sentences, std:
 
 void PrefixGram::absorb_batch(std::int64_t begin, std::int64_t end, const WeightedWords& words,
                               Sums& sums) const {
-  // Longest first: then column block j of the aligned sentences is a run of rows from the first.
+  // Longest first, so that sentences longer than j are the first rows.
   std::vector<std::int64_t> order(static_cast<std::size_t>(end - begin));
   std::iota(order.begin(), order.end(), begin);
   const auto length = [this](std::int64_t i) { return std::ssize(waiting_[i]); };
@@ -128,16 +128,16 @@ void PrefixGram::absorb_batch(std::int64_t begin, std::int64_t end, const Weight
 }
 
 void PrefixGram::check_memory(std::int64_t length, std::int64_t dim, std::int64_t others) {
-  // G, and beside it a copy that grows or C that is made of it, which is as large. Asked for lightly, memory
-  // would be promised and the process killed when it is used.
+  // G and a larger copy, or C, which is as large. The system would grant more memory, and kill the process
+  // when it is used.
   const double gigabytes = static_cast<double>(2 + others) * bytes(length, dim) / 1e9;
-  const double there = static_cast<double>(memory_limit()) / 1e9;
-  ST_CHECK(gigabytes <= there, InvalidInput, "a sentence of ", length, " known words of ", dim,
-           " numbers needs ", std::llround(gigabytes), " GB, of ", std::llround(there),
-           " GB that there are: give a smaller max_length");
+  const double limit = static_cast<double>(memory_limit()) / 1e9;
+  ST_CHECK(gigabytes <= limit, InvalidInput, "a sentence of ", length, " known words of ", dim,
+           " dimensions needs ", std::llround(gigabytes), " GB, of ", std::llround(limit),
+           " GB in total: use a smaller max_length");
 }
 
-/// A copy with room for sentences of this length.
+/// A copy of the sums, enlarged for sentences of this length.
 std::shared_ptr<PrefixGram::Sums> PrefixGram::grown(std::int64_t length, std::int64_t others) const {
   const std::int64_t old = absorbed_length();
   length = std::max(length, old);
@@ -163,7 +163,7 @@ void PrefixGram::absorb_rows(std::span<const std::int64_t> rows, const WeightedW
   const auto length = [&](std::int64_t r) { return std::ssize(waiting_[rows[static_cast<std::size_t>(r)]]); };
   const std::int64_t longest = length(0);
   RowMajor<T> z(count,
-                longest * n);  // right-aligned: block i holds x_(l-i); beyond a sentence's length, nothing
+                longest * n);  // right-aligned: block i is x_(l-i), or zero
   std::vector<std::int64_t> longer(static_cast<std::size_t>(longest));  // rows of length > j
   for (std::int64_t r = 0; r < count; ++r) {
     ++sums.counts[static_cast<std::size_t>(length(r) - 1)];
@@ -234,7 +234,7 @@ void PrefixGram::covariance(const std::optional<VectorD>& centre, MutableRef<T> 
   const std::int64_t n = dim_, length = absorbed_length();
   ST_INVARIANT(c.rows() == length * n && c.cols() == length * n);
   const MatrixD& gram = sums_->gram;
-  // Over the sentences longer than j: how many, and the sum of their x_(l-i), at triangle(j) + i.
+  // Number of sentences longer than j, and the sums of their x_(l-i), at triangle(j) + i.
   std::vector<std::int64_t> longer = sums_->counts;
   MatrixD sums = centre ? sums_->parts : MatrixD();
   for (std::int64_t j = length - 2; j >= 0 && centre; --j) {
@@ -243,7 +243,7 @@ void PrefixGram::covariance(const std::optional<VectorD>& centre, MutableRef<T> 
   }
 
   parallel_for(0, length, 1, [&](std::int64_t begin, std::int64_t end) {
-    MatrixD sum(n, n);  // down one block diagonal, from its end
+    MatrixD sum(n, n);  // along a block diagonal, from its end
     for (std::int64_t d = begin; d < end; ++d) {
       sum.setZero();
       for (std::int64_t j = length - 1; j >= d; --j) {

@@ -19,7 +19,7 @@ double cosine(double xy, double xx, double yy) {
 }
 
 void correlate(Curve& curve, const MatrixD& cosines, std::span<const double> gold) {
-  // Cosines this near to each other differ by rounding alone, which correlates with nothing.
+  // Such small differences of cosines are rounding errors, whose correlation means nothing.
   constexpr double kAlike = 1e-6;
   curve.pearson.clear();
   for (const auto& row : cosines.rowwise()) {

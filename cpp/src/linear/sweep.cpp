@@ -9,7 +9,7 @@
 namespace sentencode {
 namespace {
 
-constexpr std::int64_t kSweepBytes = 64 << 20;  // of what is computed of words once for many hidden sizes
+constexpr std::int64_t kSweepBytes = 64 << 20;  // of what is computed once for all hidden sizes
 
 }  // namespace
 
@@ -43,7 +43,7 @@ Matrix Sweep::states(std::int64_t p) const {
     Matrix fresh;
     if (inputs_.size() == 0) fresh = recursion.inputs(rows_.words(words_, m_.centre, first, last));
     const Matrix& inputs = inputs_.size() == 0 ? fresh : inputs_;
-    for (std::int64_t t = first, at = 0; t < last; ++t) {  // rows that have ended stay as they are
+    for (std::int64_t t = first, at = 0; t < last; ++t) {  // h of shorter sentences does not change
       const std::int64_t going_on = rows_.longer(t);
       next.topRows(going_on) = inputs.block(at, 0, going_on, p);
       if (t > 0) recursion.forth(h.topRows(going_on), next.topRows(going_on));

@@ -3,20 +3,8 @@
 #include <utility>
 
 #include "saved_model.h"
-#include "sentencode/error.h"
 
 namespace sentencode {
-
-std::string_view name_of(Usif::Normalize normalize) {
-  return normalize == Usif::Normalize::dimension ? "dimension" : "none";
-}
-
-Usif::Normalize normalize_named(std::string_view name) {
-  for (const auto value : {Usif::Normalize::dimension, Usif::Normalize::none}) {
-    if (name == name_of(value)) return value;
-  }
-  throw InvalidInput(concat("normalize must be 'dimension' or 'none', got '", name, "'"));
-}
 
 void Usif::means(const Sentences& sentences, MatrixView out) const {
   normalize_ == Normalize::dimension ? words().normalised_means(sentences, out)
@@ -36,7 +24,7 @@ void Usif::write(ModelContents& contents, const SaveOptions& options) const {
 
 std::unique_ptr<Usif> Usif::load(const SavedModel& saved) {
   const auto components = saved.size_option("components", 0);
-  const auto normalize = saved.named_option("normalize", normalize_named);
+  const auto normalize = saved.enum_option<Normalize>();
   saved.finish_config();
   auto result = std::make_unique<Usif>(saved.words(), components, normalize);
   result->read_fitted(saved);

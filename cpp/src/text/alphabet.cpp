@@ -8,9 +8,9 @@ namespace sentencode {
 Alphabet::Alphabet(std::string_view characters) {
   while (!characters.empty()) {
     const CodePoint next = decode_utf8(characters);
-    ST_CHECK(next.valid(), InvalidInput, "alphabet: it is not UTF-8");
+    ST_CHECK(next.valid(), InvalidInput, "alphabet: not UTF-8");
     ST_CHECK(ids_.emplace(next.code, size()).second, InvalidInput, "alphabet: '",
-             characters.substr(0, next.length), "' is there twice");
+             characters.substr(0, next.length), "' occurs twice");
     characters.remove_prefix(next.length);
   }
 }
@@ -20,8 +20,8 @@ void Alphabet::operator()(std::string_view word, std::span<std::int64_t> ids) co
     id = kNone;
     if (word.empty()) continue;
     const CodePoint next = decode_utf8(word);
-    const auto found = ids_.find(next.code);
-    id = found == ids_.end() ? kUnknown : found->second;
+    const auto entry = ids_.find(next.code);
+    id = entry == ids_.end() ? kUnknown : entry->second;
     word.remove_prefix(next.length);
   }
 }

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "lines.h"
@@ -32,7 +33,7 @@ struct CorpusReader::State {
   std::optional<LineReader> file;
   bool starts_document = true;
   std::int64_t sentences = 0;
-  std::int64_t bytes_done = 0, bytes_total = 0;  // files that are read to their end; all files
+  std::int64_t bytes_done = 0, bytes_total = 0;  // finished files; all files
 };
 
 CorpusReader::CorpusReader(std::vector<std::string> paths, CorpusOptions options)
@@ -58,7 +59,7 @@ bool CorpusReader::next(std::int64_t max_sentences, SentenceBatch& out, std::int
   out.bytes_.clear();
   out.starts_.clear();
   out.views_.clear();
-  std::vector<std::size_t> ends;  // views come last: the bytes still move
+  std::vector<std::size_t> ends;  // views are made last, when `bytes_` no longer moves
   while (std::ssize(ends) < max_sentences && std::ssize(out.bytes_) < max_bytes) {
     if (!s.file) {
       if (s.next_path == s.paths.size()) break;
@@ -94,12 +95,12 @@ std::int64_t CorpusReader::bytes_total() const { return state_->bytes_total; }
 
 std::vector<std::string> expand_paths(const std::string& path) {
   std::vector<std::string> files;
-  const auto add = [&](const fs::path& found) {
-    if (!fs::is_directory(found)) {
-      files.push_back(found.string());
+  const auto add = [&](const fs::path& file) {
+    if (!fs::is_directory(file)) {
+      files.push_back(file.string());
       return;
     }
-    for (auto entry = fs::recursive_directory_iterator(found); entry != fs::recursive_directory_iterator();
+    for (auto entry = fs::recursive_directory_iterator(file); entry != fs::recursive_directory_iterator();
          ++entry) {
       const bool hidden = entry->path().filename().string().starts_with('.');
       if (hidden && entry->is_directory()) entry.disable_recursion_pending();
@@ -111,12 +112,11 @@ std::vector<std::string> expand_paths(const std::string& path) {
       add(path);
       ST_CHECK(!files.empty(), IoError, "no files in the folder ", path);
     } else {
-      glob_t found{};
-      if (glob(path.c_str(), 0, nullptr, &found) == 0) {
-        const std::vector<std::string> matches(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-        for (const std::string& match : matches) add(match);
+      glob_t matches{};
+      if (glob(path.c_str(), 0, nullptr, &matches) == 0) {
+        for (const char* match : std::span(matches.gl_pathv, matches.gl_pathc)) add(match);
       }
-      globfree(&found);
+      globfree(&matches);
       if (files.empty()) throw IoError(concat("cannot open ", path, ": ", std::strerror(ENOENT)), ENOENT);
     }
   } catch (const fs::filesystem_error& error) {

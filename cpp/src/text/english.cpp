@@ -6,7 +6,7 @@
 namespace sentencode {
 namespace {
 
-// All sorted and in lower case. What is a word as well (no, sun, may) or a measure is not here.
+// Sorted and in lower case. Without measures, and without those that are words, too (no, sun, may).
 constexpr std::string_view kInside[] = {
     "adm",    "capt", "cf", "cmdr", "col", "dr",   "e.g",  "esp", "gen", "gov", "hon", "i.e", "lt",  "maj",
     "messrs", "mme",  "mr", "mrs",  "ms",  "pres", "prof", "pvt", "rep", "rev", "sen", "sgt", "viz", "vs"};

@@ -7,17 +7,17 @@ namespace sentencode {
 
 enum class Abbreviation : std::uint8_t {
   none,
-  inside,    // a sentence never ends with it: Mr., e.g.
-  anywhere,  // a sentence may end with it: Inc., etc.
+  inside,    // never ends a sentence: Mr., e.g.
+  anywhere,  // may end a sentence: Inc., etc.
 };
 
-/// What a word is, without its final period, in any case.
+/// Class of a word without its final period, in any case.
 Abbreviation abbreviation(std::string_view word);
 
-/// Whether this is the last part of a name of the internet, as `com` is. In any case.
+/// Whether this is a top-level domain, such as `com`, in any case.
 bool is_domain(std::string_view word);
 
-/// Whether sentences often begin with this word, and names never do: The, He, But. In any case.
+/// Whether sentences often, and names never, begin with this word: The, He, But. In any case.
 bool starts_sentences(std::string_view word);
 
 }  // namespace sentencode

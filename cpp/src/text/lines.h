@@ -12,12 +12,12 @@
 
 namespace sentencode {
 
-/// The lines of one file, packed or not, without their ends. A byte-order mark and CR before LF are dropped.
+/// Reads lines of a file, compressed or not, without line ends, byte-order mark, and CR before LF.
 class LineReader {
  public:
   LineReader(const std::string& path, std::size_t max_line_bytes);
 
-  /// The next line, there until the next call; nothing at the end. FormatError when it is too long.
+  /// The next line, valid until the next call; nullopt at the end. FormatError if it is too long.
   std::optional<std::string_view> next();
 
   std::int64_t number() const { return number_; }  // of the last line, from 1
@@ -26,12 +26,12 @@ class LineReader {
 
  private:
   std::string_view line(std::string_view text);
-  bool fill();  // reads on behind what is held; false at the file's end
+  bool fill();  // reads more into the buffer; false at the end of the file
 
   std::unique_ptr<ByteReader> bytes_;
   std::size_t max_line_bytes_;
   std::vector<char> buffer_;
-  std::size_t begin_ = 0, end_ = 0;  // of what is held in it
+  std::size_t begin_ = 0, end_ = 0;  // unread bytes of it
   std::int64_t number_ = 0;
 };
 

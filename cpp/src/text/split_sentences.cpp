@@ -44,25 +44,25 @@ class Splitter {
       if (is_plain(text_[i])) {
         ++i;
       } else if (text_[i] == '\n') {
-        if (is_blank_line(i + 1)) cut(i);
-        i = std::max(i + 1, begin_);  // so that many blank lines are walked over once
+        if (is_blank_line(i + 1)) end_sentence(i);
+        i = std::max(i + 1, begin_);  // skips many blank lines at once
       } else if (is_terminator(at(i).code)) {
         i = terminator(i);
       } else {
         i += at(i).length;
       }
     }
-    cut(text_.size());
+    end_sentence(text_.size());
     return std::move(sentences_);
   }
 
  private:
-  /// Most of all text: nothing of it ends a sentence.
+  /// The fast path: ASCII that cannot end a sentence.
   static bool is_plain(char c) {
     return static_cast<unsigned char>(c) < 0x80 && c != '\n' && c != '.' && c != '!' && c != '?';
   }
 
-  /// What stands at i. A piece that is not UTF-8 is nothing in particular.
+  /// The code point at i, U+FFFD for invalid UTF-8.
   CodePoint at(size_t i) const {
     if (i >= text_.size()) return {U' ', 0};
     const CodePoint point = decode_utf8(text_.substr(i));
@@ -83,11 +83,11 @@ class Splitter {
     return i < text_.size() && text_[i] == '\n';
   }
 
-  /// Cuts behind the terminators at i, if this is where a sentence ends. Returns where to go on.
+  /// Ends the sentence after the terminators at i, if they end one. Returns where to continue.
   size_t terminator(size_t i) {
     const size_t run = skip(i, is_terminator);
     const size_t end = skip(run, is_closer);
-    if (ends_sentence(i, run, end)) cut(end);
+    if (ends_sentence(i, run, end)) end_sentence(end);
     return end;
   }
 
@@ -103,7 +103,7 @@ class Splitter {
     return !one_period || period_ends_sentence(i, word);
   }
 
-  /// The period at i, with a space behind it; `next` is the next word.
+  /// Whether the period at i, followed by a space, ends a sentence; the next word begins at `next`.
   bool period_ends_sentence(size_t i, size_t next) const {
     size_t begin = i;
     while (begin > begin_ && !is_boundary(begin - 1)) --begin;
@@ -125,7 +125,7 @@ class Splitter {
     }
   }
 
-  /// Whether the byte ends the word behind it.
+  /// Whether the byte at i is a boundary of words.
   bool is_boundary(size_t i) const {
     const char c = text_[i];
     return c == ' ' || (c >= '\t' && c <= '\r') || c == '(' || c == '[' || c == '"' || c == '\'' ||
@@ -149,7 +149,7 @@ class Splitter {
     return parts > 1;
   }
 
-  /// Whether a bracket closes in [run, end) that was opened amid the sentence: what it holds does not end it.
+  /// Whether [run, end) closes a bracket that was opened within the sentence, which then continues.
   bool closes_inner_bracket(size_t run, size_t end) const {
     constexpr size_t kFarthest = 2000;
     const size_t close = text_.substr(run, end - run).find_first_of(")]");
@@ -159,8 +159,8 @@ class Splitter {
            text_.substr(from, run - from).rfind(text_[run + close] == ')' ? '(' : '[') != string_view::npos;
   }
 
-  /// Ends the sentence at `end`; the next begins with what is not space.
-  void cut(size_t end) {
+  /// Ends the sentence at `end`; the next begins after white space.
+  void end_sentence(size_t end) {
     const size_t begin = std::exchange(begin_, skip_space(end));
     while (end > begin) {
       size_t last = end - 1;
@@ -174,7 +174,7 @@ class Splitter {
 
   const string_view text_;
   std::vector<string_view> sentences_;
-  size_t begin_ = 0;  // of the sentence
+  size_t begin_ = 0;  // of the current sentence
 };
 
 }  // namespace

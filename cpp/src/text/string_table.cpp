@@ -18,15 +18,15 @@ constexpr std::uint64_t kThird = 0xA3B195354A39B70D;
 constexpr std::int64_t kMaxSize = std::numeric_limits<std::int32_t>::max() - 1;
 constexpr std::size_t kFirstSlots = 16;
 
-__extension__ using Wide = unsigned __int128;
+__extension__ using Uint128 = unsigned __int128;
 
-/// Both halves of a product, folded: every bit of the result depends on every bit of both.
+/// The xor of both halves of a product: every bit of the result depends on every bit of both factors.
 std::uint64_t fold(std::uint64_t a, std::uint64_t b) {
-  const Wide product = static_cast<Wide>(a) * b;
+  const Uint128 product = static_cast<Uint128>(a) * b;
   return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
 }
 
-/// Little-endian whatever the machine: slots are kept in files.
+/// Little-endian, as files contain slots.
 template <typename T>
 std::uint64_t load(const char* from) {
   static_assert(std::endian::native == std::endian::little, "saved hash tables are little-endian");
@@ -35,17 +35,16 @@ std::uint64_t load(const char* from) {
   return value;
 }
 
-// A slot holds the hash's upper half and the id + 1 in its lower half. A string's home is given by the
-// topmost bits of its hash, so that a table grows without a look at the strings.
+// A slot contains the upper half of the hash, and the id + 1 in its lower half. The home of a string is given
+// by the topmost bits of its hash, so that a table grows without reading the strings.
 std::uint64_t make_slot(std::uint64_t hash, std::int64_t id) {
   return (hash & 0xFFFFFFFF00000000) | static_cast<std::uint64_t>(id + 1);
 }
-/// Of a damaged slot, anything.
+/// Any number, if the slot is damaged.
 std::int32_t id_in(std::uint64_t slot) { return static_cast<std::int32_t>((slot & 0xFFFFFFFF) - 1); }
 bool same_hash(std::uint64_t slot, std::uint64_t hash) { return (slot ^ hash) >> 32 == 0; }
 
-/// The first id from a slot on whose hash is this one and which fits; kMissing where an empty slot comes
-/// first.
+/// The first id from slot `home` on with this hash and fits(id); kMissing if an empty slot comes first.
 template <typename Fits>
 inline std::int32_t probe(std::span<const std::uint64_t> slots, std::size_t home, std::int64_t size,
                           std::uint64_t hash, const Fits& fits) {
@@ -58,7 +57,7 @@ inline std::int32_t probe(std::span<const std::uint64_t> slots, std::size_t home
   return StringTable::kMissing;
 }
 
-/// Words are short: two overlapping loads on each side are cheaper than a call.
+/// Words are short: two overlapping loads are cheaper than a call of memcmp.
 bool equal(std::string_view a, std::string_view b) {
   const std::size_t size = a.size();
   if (size != b.size()) return false;
@@ -84,7 +83,7 @@ std::uint64_t StringTable::hash(std::string_view text) {
   const char* at = text.data();
   std::size_t left = text.size();
   std::uint64_t state = kFirst;
-  std::uint64_t a = 0, b = 0;  // the last sixteen bytes; shorter strings overlap themselves
+  std::uint64_t a = 0, b = 0;  // the last sixteen bytes, overlapping for shorter strings
   if (left > 16) {
     for (; left > 16; left -= 16, at += 16) {
       state = fold(load<std::uint64_t>(at) ^ kSecond, load<std::uint64_t>(at + 8) ^ state);
@@ -113,7 +112,7 @@ StringTable StringTable::view(std::span<const char> bytes, std::span<const std::
            " strings; at most ", kMaxSize, " are possible");
   const auto fall = std::is_sorted_until(offsets.begin(), offsets.end());
   ST_CHECK(fall == offsets.end(), FormatError, "string table: offset ", fall - offsets.begin(), " is ", *fall,
-           ", below the one before it");
+           ", below the previous one");
   ST_CHECK(offsets.back() == bytes.size(), FormatError, "string table: the last offset is ", offsets.back(),
            ", but there are ", bytes.size(), " bytes");
   ST_CHECK((size == 0 && slots.empty()) || (std::has_single_bit(slots.size()) && slots.size() / 2 >= size),
@@ -121,9 +120,9 @@ StringTable StringTable::view(std::span<const char> bytes, std::span<const std::
            " strings; expected a power of two, at least twice as many");
   StringTable table;
   table.frozen_ = true;
-  table.seen_bytes_ = bytes;
-  table.seen_offsets_ = offsets;
-  table.seen_slots_ = slots;
+  table.view_bytes_ = bytes;
+  table.view_offsets_ = offsets;
+  table.view_slots_ = slots;
   return table;
 }
 
@@ -134,7 +133,7 @@ std::int32_t StringTable::find(std::string_view text, std::uint64_t hash) const 
 
 void StringTable::find(std::span<const std::string_view> texts, std::span<const std::uint8_t> which,
                        std::span<std::uint64_t> hashes, std::span<std::int32_t> ids) const {
-  // Every pass asks for the memory that the next one reads.
+  // Every pass prefetches the memory that the next one reads.
   const std::span<const std::uint64_t> offsets = this->offsets(), slots = this->slots();
   for (const std::uint8_t i : which) {
     hashes[i] = hash(texts[i]);
@@ -154,39 +153,38 @@ void StringTable::find(std::span<const std::string_view> texts, std::span<const 
 }
 
 std::int32_t StringTable::insert(std::string_view text) {
-  ST_CHECK(!frozen_, Unsupported, "a frozen string table takes no new strings");
+  ST_CHECK(!frozen_, Unsupported, "a frozen string table cannot be changed");
   const std::uint64_t hash = StringTable::hash(text);
   if (const std::int32_t id = find(text, hash); id != kMissing) return id;
   ST_CHECK(size() < kMaxSize, InvalidInput, "string table: more than ", kMaxSize, " strings");
   const auto id = static_cast<std::int32_t>(size());
-  if (own_slots_.size() / 2 <= static_cast<std::size_t>(id))
-    grow(std::max(kFirstSlots, 2 * own_slots_.size()));
-  own_bytes_.insert(own_bytes_.end(), text.begin(), text.end());
-  own_offsets_.push_back(own_bytes_.size());
-  place(make_slot(hash, id));
+  if (slots_.size() / 2 <= static_cast<std::size_t>(id)) grow(std::max(kFirstSlots, 2 * slots_.size()));
+  bytes_.insert(bytes_.end(), text.begin(), text.end());
+  offsets_.push_back(bytes_.size());
+  put(make_slot(hash, id));
   return id;
 }
 
 void StringTable::reserve(std::int64_t strings, std::int64_t bytes) {
-  ST_CHECK(!frozen_, Unsupported, "a frozen string table takes no new strings");
+  ST_CHECK(!frozen_, Unsupported, "a frozen string table cannot be changed");
   const auto count = static_cast<std::size_t>(strings);
-  own_bytes_.reserve(static_cast<std::size_t>(bytes));
-  own_offsets_.reserve(count + 1);
-  if (own_slots_.size() / 2 < count) grow(std::bit_ceil(std::max(kFirstSlots, 2 * count)));
+  bytes_.reserve(static_cast<std::size_t>(bytes));
+  offsets_.reserve(count + 1);
+  if (slots_.size() / 2 < count) grow(std::bit_ceil(std::max(kFirstSlots, 2 * count)));
 }
 
 void StringTable::grow(std::size_t count) {
   std::vector<std::uint64_t> old(count);
-  old.swap(own_slots_);
+  old.swap(slots_);
   for (const std::uint64_t slot : old) {
-    if (slot != 0) place(slot);
+    if (slot != 0) put(slot);
   }
 }
 
-void StringTable::place(std::uint64_t slot) {
-  std::size_t i = home(slot, own_slots_.size());
-  while (own_slots_[i] != 0) i = (i + 1) & (own_slots_.size() - 1);
-  own_slots_[i] = slot;
+void StringTable::put(std::uint64_t slot) {
+  std::size_t i = home(slot, slots_.size());
+  while (slots_[i] != 0) i = (i + 1) & (slots_.size() - 1);
+  slots_[i] = slot;
 }
 
 }  // namespace sentencode

@@ -18,25 +18,6 @@ namespace {
 
 constexpr std::size_t kBlockBytes = 1 << 16;
 
-template <typename E>
-using Named = std::pair<E, std::string_view>;
-constexpr Named<Split> kSplits[] = {{Split::whitespace, "whitespace"},
-                                    {Split::words, "words"},
-                                    {Split::punctuation, "punctuation"},
-                                    {Split::external, "external"}};
-constexpr Named<InvalidUtf8> kInvalids[] = {{InvalidUtf8::replace, "replace"},
-                                            {InvalidUtf8::refuse, "refuse"}};
-
-template <typename E, std::size_t n>
-E value_named(std::string_view name, std::string_view what, const Named<E> (&names)[n]) {
-  std::string expected;
-  for (const auto& [value, known] : names) {
-    if (name == known) return value;
-    expected += concat(expected.empty() ? "'" : ", '", known, "'");
-  }
-  throw InvalidInput(concat("tokenizer: unknown ", what, " '", name, "'; expected one of ", expected));
-}
-
 std::string shown(const nlohmann::json& json) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -52,8 +33,8 @@ std::string_view copy(std::string_view text, Tokens& out) {
   return {room, text.size()};
 }
 
-/// Valid UTF-8, in ASCII's quotes and dashes where that is wanted, in lower case when that is wanted: the
-/// text itself, or what stands for it in `out`.
+/// Repairs UTF-8, and if requested folds quotes and dashes to ASCII and lower-cases. Returns `text` if it is
+/// unchanged, else a copy in `out`.
 std::string_view clean(std::string_view text, const Tokenizer& tokenizer, bool fold, Tokens& out) {
   if (tokenizer.lowercase) {
     char* room = out.scratch(text.size());
@@ -82,8 +63,8 @@ std::string_view clean(std::string_view text, const Tokenizer& tokenizer, bool f
   return text;
 }
 
-/// The high bits of those of eight bytes that may begin white space: up to ' ', and all that is not ASCII. A
-/// byte behind such a one may be marked for nothing.
+/// Sets the high bit of each of eight bytes that may begin white space: up to ' ', or not ASCII. The byte
+/// after such a byte may be marked wrongly.
 std::uint64_t maybe_space(const char* at) {
   constexpr std::uint64_t kOnes = 0x0101010101010101;
   std::uint64_t bytes;
@@ -95,7 +76,7 @@ void split_whitespace(std::string_view text, Tokens& out) {
   static_assert(std::endian::native == std::endian::little, "the first byte is the lowest");
   std::size_t begin = 0;
   const auto look = [&](std::size_t i) {
-    if (i < begin) return;  // inside of white space of several bytes
+    if (i < begin) return;  // inside a multi-byte white space character
     const std::size_t space = text[i] == ' ' ? 1 : whitespace_length(text.substr(i));
     if (space == 0) return;
     if (i > begin) out.push(text.substr(begin, i - begin));
@@ -112,15 +93,6 @@ void split_whitespace(std::string_view text, Tokens& out) {
 }
 
 }  // namespace
-
-std::string_view name_of(Split split) {
-  return std::ranges::find(kSplits, split, &Named<Split>::first)->second;
-}
-std::string_view name_of(InvalidUtf8 invalid) {
-  return std::ranges::find(kInvalids, invalid, &Named<InvalidUtf8>::first)->second;
-}
-Split split_named(std::string_view name) { return value_named(name, "split", kSplits); }
-InvalidUtf8 invalid_named(std::string_view name) { return value_named(name, "invalid", kInvalids); }
 
 void Tokens::clear() {
   views_.clear();
@@ -187,13 +159,13 @@ Tokenizer Tokenizer::from_json(std::string_view text) {
   Tokenizer tokenizer;
   for (const auto& [key, value] : json.items()) {
     if (key == "split") {
-      tokenizer.split = split_named(string_in(value, key));
+      tokenizer.split = parse_enum<Split>(string_in(value, key));
     } else if (key == "lowercase") {
       ST_CHECK(value.is_boolean(), FormatError, "tokenizer: lowercase must be true or false, got ",
                shown(value));
       tokenizer.lowercase = value.get<bool>();
     } else if (key == "invalid") {
-      tokenizer.invalid = invalid_named(string_in(value, key));
+      tokenizer.invalid = parse_enum<InvalidUtf8>(string_in(value, key));
     } else if (key == "name") {
       tokenizer.name = string_in(value, key);
     } else {

@@ -16,8 +16,8 @@ CodePoint decode_utf8(std::string_view text) {
   const unsigned char lead = byte_at(text, 0);
   if (lead < 0x80) return {lead, 1};
   if (lead < 0xC2 || lead > 0xF4) return {CodePoint::kInvalid, 1};
-  // Only the second byte's range depends on the first: no overlong forms, no surrogates, nothing above
-  // U+10FFFF.
+  // The range of the second byte depends on the first, which excludes overlong forms, surrogates and code
+  // points above U+10FFFF.
   const std::size_t length = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
   unsigned char low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
   unsigned char high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
@@ -57,15 +57,15 @@ std::size_t encode_utf8(char32_t code, char* out) {
 }
 
 bool is_ascii(std::string_view text) {
-  std::uint64_t seen = 0;
+  std::uint64_t bits = 0;
   std::size_t i = 0;
   for (; i + 8 <= text.size(); i += 8) {
     std::uint64_t word = 0;
     std::memcpy(&word, text.data() + i, 8);
-    seen |= word;
+    bits |= word;
   }
-  for (; i < text.size(); ++i) seen |= byte_at(text, i);
-  return (seen & 0x8080808080808080) == 0;
+  for (; i < text.size(); ++i) bits |= byte_at(text, i);
+  return (bits & 0x8080808080808080) == 0;
 }
 
 std::size_t find_invalid_utf8(std::string_view text) {
@@ -96,13 +96,13 @@ std::string repair_utf8(std::string_view text) {
 }
 
 bool lowercase_ascii(std::string_view text, char* out) {
-  unsigned char seen = 0;
+  unsigned char bits = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const unsigned char c = byte_at(text, i);
-    seen |= c;
+    bits |= c;
     out[i] = static_cast<char>(c + (static_cast<unsigned char>(c - 'A') < 26 ? 'a' - 'A' : 0));
   }
-  return seen < 0x80;
+  return bits < 0x80;
 }
 
 std::size_t lowercase_utf8(std::string_view text, char* out) {

@@ -16,19 +16,19 @@ namespace sentencode {
 namespace {
 
 constexpr std::size_t kMaxLineBytes = 1 << 20;
-constexpr std::int64_t kMaxTotal = std::int64_t{1} << 53;  // exact as a double too
+constexpr std::int64_t kMaxTotal = std::int64_t{1} << 53;  // exact as a double
 
 std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
-/// Splits `word count`, from the right: words may hold spaces. False when there is no such thing.
+/// Splits `word count` from the right, as words may contain spaces. False for any other line.
 bool parse(std::string_view line, std::string_view& word, std::int64_t& count) {
   constexpr std::string_view kBlanks = " \t";
   line = line.substr(0, line.find_last_not_of(kBlanks) + 1);
-  const std::size_t cut = line.find_last_of(kBlanks);
-  if (cut == std::string_view::npos) return false;
-  const std::string_view digits = line.substr(cut + 1);
+  const std::size_t blank = line.find_last_of(kBlanks);
+  if (blank == std::string_view::npos) return false;
+  const std::string_view digits = line.substr(blank + 1);
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
-  word = line.substr(0, line.find_last_not_of(kBlanks, cut) + 1);
+  word = line.substr(0, line.find_last_not_of(kBlanks, blank) + 1);
   return error == std::errc() && end == digits.data() + digits.size() && count >= 0 && count <= kMaxTotal &&
          !word.empty();
 }
@@ -62,11 +62,11 @@ Vocabulary::Vocabulary(const StringTable& words, std::span<const std::int64_t> c
 Vocabulary Vocabulary::pruned(std::int64_t min_count, std::int64_t max_size) const {
   ST_CHECK(min_count >= 0, InvalidInput, "min_count must not be negative, got ", min_count);
   ST_CHECK(max_size >= 0, InvalidInput, "max_size must not be negative, got ", max_size);
-  auto kept = std::ranges::upper_bound(counts_, min_count, std::greater()) - counts_.begin();
-  if (max_size > 0) kept = std::min<std::int64_t>(kept, max_size);
+  auto size = std::ranges::upper_bound(counts_, min_count, std::greater()) - counts_.begin();
+  if (max_size > 0) size = std::min<std::int64_t>(size, max_size);
   StringTable words;
-  for (std::int64_t id = 0; id < kept; ++id) words.insert(words_[id]);
-  return {words, std::span(counts_).first(static_cast<std::size_t>(kept)), total_};
+  for (std::int64_t id = 0; id < size; ++id) words.insert(words_[id]);
+  return {words, std::span(counts_).first(static_cast<std::size_t>(size)), total_};
 }
 
 Vocabulary Vocabulary::read(const std::string& path) {
@@ -85,7 +85,7 @@ Vocabulary Vocabulary::read(const std::string& path) {
     if (id == counts.size()) {
       counts.push_back(count);
     } else {
-      // Different bad bytes may be repaired to the same word; else it is a mistake.
+      // Different invalid bytes may be replaced to the same word; otherwise it is an error.
       ST_CHECK(bad != word.npos, FormatError, path, ":", lines.number(), ": the word '", word,
                "' is there for the second time");
       counts[id] += count;
@@ -124,7 +124,7 @@ void VocabularyCounter::add(const Sentences& sentences) {
     Tokens tokens;
     Counts counts;
   };
-  // A thread takes one that is idle, or makes one more: as many as there are threads.
+  // A thread takes idle counts or adds new ones, so that there are as many as threads.
   std::mutex mutex;
   std::vector<std::unique_ptr<Local>> idle;
   parallel_for(0, sentences.size(), kGrain, [&](std::int64_t begin, std::int64_t end) {

@@ -15,7 +15,7 @@ namespace {
 using std::size_t;
 using std::string_view;
 
-enum class Kind : std::uint8_t { space, letter, digit, other, high };  // high: not ASCII, to be looked up
+enum class Kind : std::uint8_t { space, letter, digit, other, high };  // high: not ASCII, needs utf8proc
 
 constexpr std::array<Kind, 256> kKinds = [] {
   std::array<Kind, 256> kinds{};
@@ -29,14 +29,13 @@ constexpr std::array<Kind, 256> kKinds = [] {
 
 constexpr size_t kLongestHost = 253;
 
-// The second part of what the Penn Treebank writes as two words, and with an apostrophe in front what is one
-// word.
+// Clitics, which the Penn Treebank splits off, and elisions, which are words that begin with an apostrophe.
 constexpr string_view kClitics[] = {"n't", "'s", "'m", "'d", "'ll", "'re", "'ve"};
 constexpr string_view kElisions[] = {"'bout", "'cause", "'d", "'em", "'ll",  "'m",    "'n'", "'n",
                                      "'re",   "'round", "'s", "'t",  "'til", "'till", "'ve"};
 struct Contraction {
   string_view word;
-  size_t cut;
+  size_t first_length;  // where it is split
 };
 constexpr Contraction kContractions[] = {{"cannot", 3}, {"gimme", 3}, {"gonna", 3},
                                          {"gotta", 3},  {"lemme", 3}, {"wanna", 3}};
@@ -66,9 +65,9 @@ bool is_mark(char32_t code) {
 
 Kind kind_of(char32_t code) {
   if (code < 0x80) return kKinds[code];
-  if (code == kJoiner || code == 0x200C || code == 0xFFFD) return Kind::letter;  // U+FFFD: a letter once
+  if (code == kJoiner || code == 0x200C || code == 0xFFFD) return Kind::letter;  // U+FFFD was a letter
   switch (utf8proc_category(static_cast<utf8proc_int32_t>(code))) {
-    case UTF8PROC_CATEGORY_CN:  // emoji younger than the tables
+    case UTF8PROC_CATEGORY_CN:  // emoji newer than the tables
       return code >= 0x1F000 ? Kind::other : Kind::letter;
     case UTF8PROC_CATEGORY_PC:
     case UTF8PROC_CATEGORY_PD:
@@ -93,16 +92,16 @@ Kind kind_of(char32_t code) {
   }
 }
 
-/// Goes through a text from left to right.
-class Cutter {
+/// Splits a text from left to right.
+class WordSplitter {
  public:
-  Cutter(string_view text, Tokens& out)
+  WordSplitter(string_view text, Tokens& out)
       : text_(text),
         out_(out),
         has_addresses_(text.find('@') != text.npos || text.find("://") != text.npos ||
                        text.find("ww.") != text.npos || text.find("WW.") != text.npos) {}
 
-  void cut() {
+  void split() {
     while (at_ < text_.size()) {
       switch (kind(at_)) {
         case Kind::space:
@@ -125,7 +124,7 @@ class Cutter {
   size_t length(size_t i) const { return byte(i) < 0x80 ? 1 : decode_utf8(text_.substr(i)).length; }
   char32_t code(size_t i) const { return i < text_.size() ? decode_utf8(text_.substr(i)).code : 0; }
 
-  /// Never high. Beyond the text there is space.
+  /// Never `high`. Space beyond the end of the text.
   Kind kind(size_t i) const {
     const Kind kind = kKinds[byte(i)];
     return kind == Kind::high ? kind_of(code(i)) : kind;
@@ -141,7 +140,7 @@ class Cutter {
     out_.push(text_.substr(at_, end - at_));
     at_ = end;
   }
-  /// One token that is written otherwise than in the text.
+  /// Emits a token that differs from the text.
   void push_as(string_view token, size_t end) {
     out_.push(token);
     at_ = end;
@@ -152,7 +151,7 @@ class Cutter {
       if (const size_t end = web_address_end(); end != 0) return push(end);
       if (const size_t end = mail_address_end(); end != 0) return push(end);
     }
-    size_t part = at_;  // what follows the last period
+    size_t part = at_;  // begin of the part after the last period
     bool dotted = false, apostrophe = false;
     size_t i = at_;
     while (true) {
@@ -201,7 +200,7 @@ class Cutter {
     return is_domain(text_.substr(last, end - last));
   }
 
-  /// Whether the period at i, which joins nothing, is the word's.
+  /// Whether the period at i, which joins nothing, belongs to the word.
   bool belongs(size_t i, bool acronym) const {
     if (byte(i + 1) == '.') return false;  // an ellipsis
     if (acronym) return true;
@@ -220,7 +219,7 @@ class Cutter {
     return is_digit(i);
   }
 
-  /// Emits the word that ends at `end`, in its parts where it has parts.
+  /// Emits the word that ends at `end`, split at contractions and clitics.
   void finish(size_t end, bool apostrophe) {
     const string_view word = text_.substr(at_, end - at_);
     if (!apostrophe) {
@@ -228,31 +227,31 @@ class Cutter {
       return push(end);
     }
     contract(word, kApostrophes);
-    std::array<size_t, 4> cuts{};  // from right to left
+    std::array<size_t, 4> ends{};  // of all parts but the last, from right to left
     size_t count = 0;
     size_t rest = end;
-    while (count < cuts.size()) {
-      const size_t cut = clitic(text_.substr(at_, rest - at_));
-      if (cut == 0) break;
-      rest = cuts[count++] = at_ + cut;
+    while (count < ends.size()) {
+      const size_t length = clitic(text_.substr(at_, rest - at_));
+      if (length == 0) break;
+      rest = ends[count++] = at_ + length;
     }
-    while (count > 0) push(cuts[--count]);
+    while (count > 0) push(ends[--count]);
     push(end);
   }
 
   /// Emits the first part of a contraction.
   template <size_t n>
-  void contract(string_view word, const Contraction (&known)[n]) {
-    for (const auto& [contracted, cut] : known) {
-      if (same(word, contracted)) return push(at_ + cut);
+  void contract(string_view word, const Contraction (&contractions)[n]) {
+    for (const auto& [contraction, first_length] : contractions) {
+      if (same(word, contraction)) return push(at_ + first_length);
     }
   }
 
-  /// Where in the word its last clitic begins; 0 where there is none, or nothing else.
+  /// Position of the word's last clitic; 0 if it has none, or is one.
   static size_t clitic(string_view word) {
-    for (const string_view known : kClitics) {
-      if (word.size() > known.size() && same(word.substr(word.size() - known.size()), known)) {
-        return word.size() - known.size();
+    for (const string_view clitic : kClitics) {
+      if (word.size() > clitic.size() && same(word.substr(word.size() - clitic.size()), clitic)) {
+        return word.size() - clitic.size();
       }
     }
     return 0;
@@ -274,7 +273,7 @@ class Cutter {
 
   size_t run_end() const { return std::min(text_.find_first_not_of(text_[at_], at_), text_.size()); }
 
-  /// Where a word ends that begins with the apostrophe here: 'em, 's, '90s; 0 when this is a quote.
+  /// End of the word that begins with the apostrophe here: 'em, 's, '90s; 0 if it is a quote.
   size_t elision_end() const {
     size_t end = at_ + 1;
     if (is_digit(end) && is_digit(end + 1)) {
@@ -286,17 +285,16 @@ class Cutter {
     while (is_letter(end)) end += length(end);
     if (same(text_.substr(at_, end + 1 - at_), "'n'")) return end + 1;
     const string_view word = text_.substr(at_, end - at_);
-    const auto is_word = [&](string_view known) { return same(word, known); };
-    const bool known = std::ranges::any_of(kElisions, is_word) || same(word, "'tis") || same(word, "'twas");
-    return known && byte(end) != '\'' ? end : 0;
+    const auto is_word = [&](string_view elision) { return same(word, elision); };
+    const bool elided = std::ranges::any_of(kElisions, is_word) || same(word, "'tis") || same(word, "'twas");
+    return elided && byte(end) != '\'' ? end : 0;
   }
   void elide(size_t end) {
     contract(text_.substr(at_, end - at_), kApostrophes);
     push(end);
   }
 
-  /// The end of a symbol that is not ASCII, with all that modifies it: an emoji with its skin tone, a family,
-  /// a flag.
+  /// End of a symbol that is not ASCII, with its modifiers: an emoji with a skin tone, a family, a flag.
   size_t pictogram_end() const {
     size_t end = at_ + length(at_);
     if (is_regional_indicator(code(at_)) && is_regional_indicator(code(end))) return end + length(end);
@@ -314,12 +312,12 @@ class Cutter {
     return end;
   }
 
-  /// Where the web address ends that begins here; 0 when none does.
+  /// End of the web address that begins here; 0 if none does.
   size_t web_address_end() const {
     constexpr size_t kLongestScheme = 16;
     const string_view rest = text_.substr(at_);
     const size_t scheme = rest.substr(0, kLongestScheme).find("://");
-    size_t end = 0;  // of what tells
+    size_t end = 0;  // of the prefix
     if (scheme != rest.npos && std::ranges::all_of(rest.substr(0, scheme), is_plain_letter)) {
       end = at_ + scheme + 3;
     } else if (same(rest.substr(0, 4), "www.")) {
@@ -332,7 +330,7 @@ class Cutter {
     return end;
   }
 
-  /// Where the e-mail address ends that begins here; 0 when none does.
+  /// End of the e-mail address that begins here; 0 if none does.
   size_t mail_address_end() const {
     constexpr size_t kLongestName = 64;
     const auto name = [](char c) { return is_plain_word(c) || c == '.' || c == '-' || c == '+'; };
@@ -371,7 +369,7 @@ size_t fold_typography(string_view text, char* out) {
     const CodePoint point = decode_utf8(text);
     const string_view itself = text.substr(0, point.length);
     text.remove_prefix(point.length);
-    switch (point.code) {  // U+0091 to U+0097 are Windows' quotes and dashes, which were not converted
+    switch (point.code) {  // U+0091 to U+0097 are quotes and dashes of Windows-1252
       case 0x2018:
       case 0x2019:
       case 0x201B:
@@ -398,7 +396,7 @@ size_t fold_typography(string_view text, char* out) {
         write("-");
         break;
       case 0x2013:
-      case 0x0096:  // from-to, else a dash
+      case 0x0096:  // a range, else a dash
         write(out > begin && is_word(out[-1]) && !text.empty() && is_word(text.front()) ? "-" : "--");
         break;
       case 0x2014:
@@ -417,18 +415,18 @@ size_t fold_typography(string_view text, char* out) {
   return static_cast<size_t>(out - begin);
 }
 
-void split_words(string_view text, Tokens& out) { Cutter(text, out).cut(); }
+void split_words(string_view text, Tokens& out) { WordSplitter(text, out).split(); }
 
 void split_punctuation(string_view text, Tokens& out) {
   const auto is_digit = [&](size_t i) { return i < text.size() && text[i] >= '0' && text[i] <= '9'; };
-  // The character at i: what it is, and where the next one begins.
+  // Kind of the character at i, and position of the next one.
   const auto look = [&](size_t i) -> std::pair<Kind, size_t> {
     const auto byte = static_cast<unsigned char>(text[i]);
     if (byte < 0x80) return {kKinds[byte], i + 1};
     const CodePoint point = decode_utf8(text.substr(i));
     return {kind_of(point.code), i + point.length};
   };
-  // Joiners and selectors of emoji, which belong to what stands before them, are no tokens.
+  // Joiners and variation selectors of emoji modify the previous character and are not tokens.
   const auto only_joins = [&](size_t i) {
     const string_view rest = text.substr(i);
     return rest.starts_with("\u200C") || rest.starts_with("\u200D") || rest.starts_with("\uFE0E") ||

@@ -7,12 +7,12 @@
 
 namespace sentencode {
 
-/// Writes typographic quotes, dashes and ellipses of valid UTF-8 in ASCII, and leaves out what only steers
-/// hyphenation and line breaks. Returns how many bytes were written: never more than there were.
+/// Converts typographic quotes, dashes and ellipses of valid UTF-8 to ASCII, and removes characters that only
+/// control hyphenation and line breaks. Returns the number of bytes written, at most text.size().
 std::size_t fold_typography(std::string_view text, char* out);
 
-/// The tokens of valid UTF-8 as docs/text.md specifies them for `words`, most of them views into `text`,
-/// which has to be folded where it is not ASCII.
+/// Appends the tokens of valid UTF-8 as docs/text.md specifies them for `words`, mostly views into `text`,
+/// which must be folded unless it is ASCII.
 void split_words(std::string_view text, Tokens& out);
 
 /// The same for `punctuation`.

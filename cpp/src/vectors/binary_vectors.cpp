@@ -67,7 +67,7 @@ class BinaryVectors final : public VectorsReader {
       if (word.starts_with('\n')) word.remove_prefix(1);
       std::memcpy(values.data(), part.data() + (end - number_bytes()), number_bytes());
       ++piece.units;
-      ++piece.seen;
+      ++piece.read;
       if (wanted(word) && !add_row(word, values, piece)) return;
       part.remove_prefix(end);
     }
@@ -78,8 +78,8 @@ class BinaryVectors final : public VectorsReader {
  private:
   std::size_t number_bytes() const { return static_cast<std::size_t>(dim_) * sizeof(float); }
 
-  /// The bytes of the row at the beginning, or 0 when it is not there whole. The original program writes a
-  /// line feed behind each row, others do not: it counts to the row that follows.
+  /// Bytes of the first row, or 0 if it is incomplete. The original program writes a line feed after each
+  /// row, others do not: it is read with the next row.
   std::size_t record_end(std::string_view bytes) const {
     const std::size_t space = bytes.substr(0, kMaxWord).find(' ');
     if (space == std::string_view::npos && bytes.size() >= kMaxWord) {
@@ -91,7 +91,7 @@ class BinaryVectors final : public VectorsReader {
   }
 
   std::string carry_;
-  bool whole_ = true;  // the file is read to its end
+  bool whole_ = true;  // the end of the file was reached
 };
 
 }  // namespace

@@ -13,9 +13,6 @@ namespace {
 
 constexpr std::int32_t kBoundary = -1;
 
-constexpr std::pair<WindowWeight, std::string_view> kWeights[] = {
-    {WindowWeight::linear, "linear"}, {WindowWeight::harmonic, "harmonic"}, {WindowWeight::flat, "flat"}};
-
 float weight_at(const WindowOptions& options, int distance) {
   switch (options.weight) {
     case WindowWeight::linear:
@@ -28,14 +25,14 @@ float weight_at(const WindowOptions& options, int distance) {
   return 1;
 }
 
-/// Where each word stands in a text: word w at positions[starts[w]] .. positions[starts[w + 1] - 1], rising.
+/// Positions of each word in a text, ascending: positions[starts[w]] .. positions[starts[w + 1] - 1].
 struct Occurrences {
   std::vector<std::int64_t> starts;
   std::vector<std::uint32_t> positions;
 
   Occurrences(const std::vector<std::int32_t>& text, std::int64_t words)
       : starts(static_cast<std::size_t>(words) + 2, 0) {
-    // Counted two places ahead, so that filling leaves every start in its place.
+    // Counting sort: counts are offset by two, so that every start is right after filling.
     for (const std::int32_t id : text) {
       if (id != kBoundary) ++starts[static_cast<std::size_t>(id) + 2];
     }
@@ -50,8 +47,7 @@ struct Occurrences {
   }
 };
 
-/// One row of counts: dense while it is summed, and a bit for every column in use, so that reading it out
-/// sorted costs no sort.
+/// A dense row of counts, with a bit for every used column, so that they are read in order without sorting.
 class Accumulator {
  public:
   explicit Accumulator(std::int64_t columns)
@@ -66,7 +62,7 @@ class Accumulator {
     for (std::size_t i = 0; i < columns.size(); ++i) add(columns[i], values[i]);
   }
 
-  /// Moves all columns in use and their sums out.
+  /// Returns the used columns and their sums, and clears them.
   void drain(std::vector<std::int32_t>& columns, std::vector<float>& values) {
     columns.clear();
     values.clear();
@@ -86,24 +82,13 @@ class Accumulator {
 
 }  // namespace
 
-std::string_view name_of(WindowWeight weight) {
-  return std::ranges::find(kWeights, weight, [](const auto& pair) { return pair.first; })->second;
-}
-
-WindowWeight window_weight_named(std::string_view name) {
-  const auto* found = std::ranges::find(kWeights, name, [](const auto& pair) { return pair.second; });
-  ST_CHECK(found != std::end(kWeights), InvalidInput, "unknown window weight '", name,
-           "'; expected 'linear', 'harmonic' or 'flat'");
-  return found->first;
-}
-
 CooccurrenceCounter::CooccurrenceCounter(StringTable words, Tokenizer tokenizer, WindowOptions options)
     : words_(std::move(words)),
       tokenizer_(std::move(tokenizer)),
       buffer_limit_(static_cast<std::size_t>(options.buffer)),
       rows_(static_cast<std::size_t>(words_.size())) {
   constexpr int kLargestWindow = 1000;
-  constexpr std::int64_t kLargestBuffer = 1 << 30;  // positions in it are 32 bits
+  constexpr std::int64_t kLargestBuffer = 1 << 30;  // positions have 32 bits
   ST_CHECK(options.size >= 1 && options.size <= kLargestWindow, InvalidInput, "window must be 1 to ",
            kLargestWindow, " words, got ", options.size);
   ST_CHECK(options.buffer >= 1 && options.buffer <= kLargestBuffer, InvalidInput, "buffer must be 1 to ",
@@ -113,10 +98,10 @@ CooccurrenceCounter::CooccurrenceCounter(StringTable words, Tokenizer tokenizer,
 
 void CooccurrenceCounter::add(const Sentences& sentences) {
   constexpr std::int64_t kGrain = 512;
-  std::vector<std::vector<std::int32_t>> found(
+  std::vector<std::vector<std::int32_t>> pieces(
       static_cast<std::size_t>((sentences.size() + kGrain - 1) / kGrain));
   parallel_for(0, sentences.size(), kGrain, [&](std::int64_t begin, std::int64_t end) {
-    std::vector<std::int32_t>& ids = found[static_cast<std::size_t>(begin / kGrain)];
+    std::vector<std::int32_t>& ids = pieces[static_cast<std::size_t>(begin / kGrain)];
     Tokens tokens;
     for (std::int64_t i = begin; i < end; ++i) {
       tokens.clear();
@@ -128,8 +113,8 @@ void CooccurrenceCounter::add(const Sentences& sentences) {
       }
     }
   });
-  for (const std::vector<std::int32_t>& ids : found) {
-    // Sentence by sentence: where the buffer is cut must not depend on how the corpus was batched.
+  for (const std::vector<std::int32_t>& ids : pieces) {
+    // Sentence by sentence, so that counting passes do not depend on the batches.
     for (auto begin = ids.begin(); begin != ids.end();) {
       const auto end = std::find(begin + 1, ids.end(), kBoundary);
       buffer_.insert(buffer_.end(), begin, end);
@@ -145,7 +130,7 @@ void CooccurrenceCounter::count_buffer() {
   const std::int64_t words = words_.size();
   const Occurrences occurrences(buffer_, words);
 
-  // Pieces of equal work, for the most frequent words are most of it.
+  // Pieces of equal work: the most frequent words take most of it.
   constexpr std::int64_t kPieces = 256;
   const std::int64_t share = occurrences.starts.back() / kPieces + 1;
   std::vector<std::int64_t> cuts{0};
@@ -167,7 +152,7 @@ void CooccurrenceCounter::count_buffer() {
       if (first == last) continue;
       for (std::int64_t k = first; k < last; ++k) {
         const std::int64_t at = occurrences.positions[static_cast<std::size_t>(k)];
-        // Every text begins with a boundary: going left always meets one.
+        // Every text begins with a boundary, which ends the loop.
         for (std::int64_t d = 1; d <= window && text[at - d] != kBoundary; ++d) {
           sums.add(text[at - d], weights_[static_cast<std::size_t>(d)]);
         }
@@ -179,7 +164,7 @@ void CooccurrenceCounter::count_buffer() {
       Row& row = rows_[static_cast<std::size_t>(w)];
       sums.add(row.columns, row.values);
       sums.drain(merged.columns, merged.values);
-      row = merged;  // a copy, which takes no more room than it needs
+      row = merged;  // a copy without spare capacity
     }
   });
   buffer_.clear();
@@ -230,7 +215,7 @@ SparseMatrix CooccurrenceCounter::finish() {
   for (Row& row : rows_) {
     counts.columns.insert(counts.columns.end(), row.columns.begin(), row.columns.end());
     counts.values.insert(counts.values.end(), row.values.begin(), row.values.end());
-    row = {};  // its memory is needed for what follows
+    row = {};  // frees its memory
   }
   return counts;
 }

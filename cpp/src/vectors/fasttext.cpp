@@ -19,10 +19,10 @@ namespace {
 constexpr std::int32_t kMagic = 793712314, kFastText = 12;
 constexpr std::int64_t kMaxRows = std::int64_t{1} << 31;
 constexpr std::int32_t kLongestSubword = 1000;
-constexpr std::size_t kBlock = 1 << 20;              // bytes that are read at once
-constexpr std::string_view kEndOfSentence = "</s>";  // the one word that has no subwords
+constexpr std::size_t kBlock = 1 << 20;              // bytes per read
+constexpr std::string_view kEndOfSentence = "</s>";  // the only word without subwords
 
-/// The file's numbers and words, one after the other.
+/// Reads the numbers and words of the file in order.
 class Source {
  public:
   Source(ByteReader& input, std::string head) : input_(input), held_(std::move(head)) {}
@@ -52,7 +52,7 @@ class Source {
     return value;
   }
 
-  /// Up to a zero, which is passed over.
+  /// A string that ends with a zero byte.
   std::string text(std::string_view what) {
     std::string result;
     for (;;) {
@@ -69,7 +69,7 @@ class Source {
   }
 
  private:
-  /// Reads on behind what is held.
+  /// Reads more into the buffer.
   bool fill() {
     held_.erase(0, at_);
     at_ = 0;
@@ -83,10 +83,10 @@ class Source {
   ByteReader& input_;
   std::string held_;
   std::size_t at_ = 0;
-  std::int64_t position_ = 0;  // in the unpacked file
+  std::int64_t position_ = 0;  // in the decompressed file
 };
 
-/// Rows whose memory grows with what the file really holds, not with what its header says.
+/// Rows whose memory grows with the content of the file, not with the size in its header, which may be wrong.
 class Rows {
  public:
   explicit Rows(std::int64_t dim) : dim_(static_cast<std::size_t>(dim)) {}
@@ -94,7 +94,7 @@ class Rows {
   Rows(const Rows&) = delete;
   Rows& operator=(const Rows&) = delete;
 
-  /// The next so many rows, to be written; at most `total` there will be.
+  /// Memory of the next `count` rows; there will be at most `total`.
   float* append(std::size_t rows, std::size_t total) {
     if (size_ + rows > room_) {
       room_ = std::min(std::max(size_ + rows, room_ + room_ / 2), std::max(total, size_ + rows));
@@ -116,7 +116,7 @@ class Rows {
   float* data_ = nullptr;
 };
 
-/// The memory of the table that is made.
+/// The memory of the table.
 struct Memory {
   explicit Memory(std::int64_t dim) : words(dim), subwords(dim) {}
   Rows words, subwords;
@@ -174,14 +174,14 @@ std::shared_ptr<const WordVectors> read_fasttext(ByteReader& input, std::string 
     source.fail("a dictionary of ", size, " entries, ", words, " words and ", labels, " labels");
   }
   constexpr std::string_view kQuantised =
-      "a quantised model (.ftz), whose vectors are only approximations: take the .bin";
+      "a quantised model (.ftz), whose vectors are approximations: use the .bin";
   if (pruned >= 0) source.fail("this is ", kQuantised);
 
-  // Which words are kept, and where they lie in the matrix.
+  // Selected words, and their rows of the matrix.
   auto memory = std::make_shared<Memory>(args.dim);
   StringTable table;
-  std::vector<std::int32_t> places;           // of the kept words
-  std::map<std::int64_t, std::string> spelt;  // those that had to be repaired, as they were
+  std::vector<std::int32_t> selected;            // rows of the matrix
+  std::map<std::int64_t, std::string> original;  // words that were repaired, before
   for (std::int32_t i = 0; i < size; ++i) {
     const std::string word = source.text("a word");
     const auto count = source.number<std::int64_t>(kDictionary);
@@ -200,8 +200,8 @@ std::shared_ptr<const WordVectors> read_fasttext(ByteReader& input, std::string 
       ++report.duplicates;
       continue;
     }
-    if (!good) spelt[before] = word;
-    places.push_back(i);
+    if (!good) original[before] = word;
+    selected.push_back(i);
     memory->counts.push_back(count);
   }
 
@@ -217,28 +217,28 @@ std::shared_ptr<const WordVectors> read_fasttext(ByteReader& input, std::string 
   const auto row_bytes = static_cast<std::size_t>(args.dim) * sizeof(float);
   const auto at_once = static_cast<std::int64_t>(std::max<std::size_t>(1, kBlock / row_bytes));
   std::vector<float> block(static_cast<std::size_t>(at_once * args.dim));
-  const auto told = [&] {
+  const auto report_progress = [&] {
     poll_interrupt();
     if (options.progress) options.progress(input.position(), input.total());
   };
-  auto next = places.begin();
+  auto next = selected.begin();
   for (std::int64_t begin = 0; begin < words; begin += at_once) {
     const std::int64_t count = std::min<std::int64_t>(at_once, words - begin);
     source.read(block.data(), static_cast<std::size_t>(count) * row_bytes, kMatrix);
-    for (; next != places.end() && *next < begin + count; ++next) {
-      std::memcpy(memory->words.append(1, places.size()), block.data() + (*next - begin) * args.dim,
+    for (; next != selected.end() && *next < begin + count; ++next) {
+      std::memcpy(memory->words.append(1, selected.size()), block.data() + (*next - begin) * args.dim,
                   row_bytes);
     }
-    told();
+    report_progress();
   }
   for (std::int64_t begin = 0; has_subwords && begin < args.buckets; begin += at_once) {
     const auto count = static_cast<std::size_t>(std::min(at_once, args.buckets - begin));
     source.read(memory->subwords.append(count, static_cast<std::size_t>(args.buckets)), count * row_bytes,
                 "the matrix of subwords");
-    told();
+    report_progress();
   }
 
-  // A word is the mean of its own row and those of its subwords.
+  // The vector of a word is the mean of its row and those of its subwords.
   const auto check = [&](const float* row, const std::string& name) {
     const std::span values(row, static_cast<std::size_t>(args.dim));
     ST_CHECK(can_be_stored(values, Storage::float32), FormatError, input.path(), ": ",
@@ -250,8 +250,8 @@ std::shared_ptr<const WordVectors> read_fasttext(ByteReader& input, std::string 
   parallel_for(0, table.size(), 256, [&](std::int64_t begin, std::int64_t end) {
     std::vector<std::int64_t> buckets;
     for (std::int64_t i = begin; i < end; ++i) {
-      const auto raw = spelt.find(i);
-      const std::string_view word = raw == spelt.end() ? table[i] : std::string_view(raw->second);
+      const auto raw = original.find(i);
+      const std::string_view word = raw == original.end() ? table[i] : std::string_view(raw->second);
       buckets.clear();
       if (has_subwords && word != kEndOfSentence) subwords_of(word, args.lengths, args.buckets, buckets);
       Eigen::Map<Eigen::ArrayXf> row(memory->words.row(i), args.dim);

@@ -8,13 +8,13 @@
 
 namespace sentencode {
 
-inline constexpr std::int64_t kMaxDim = 1'000'000;  // of vectors in any file
-inline constexpr std::size_t kMaxWord = 1 << 16;    // bytes of a word in a binary one
+inline constexpr std::int64_t kMaxDim = 1'000'000;  // of any file
+inline constexpr std::size_t kMaxWord = 1 << 16;    // bytes of a word in a binary file
 
-/// Whether a file that begins so is a model as fastText saves it (.bin, .ftz).
+/// Whether this is the beginning of a fastText model (.bin, .ftz).
 bool is_fasttext(std::string_view head);
 
-/// The vectors of such a model, with its subwords. `head`: what was read of the file already.
+/// Reads the vectors of such a model, with its subwords. `head`: The beginning of the file.
 std::shared_ptr<const WordVectors> read_fasttext(ByteReader& input, std::string head,
                                                  const ReadOptions& options, ReadReport& report);
 

@@ -15,15 +15,15 @@ inline std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// Takes the field that ends the text, with the blanks in front of it.
+/// Removes the last field of the text, with the blanks before it, and returns it.
 std::string_view take_last_field(std::string_view& text);
 
 std::int64_t count_fields(std::string_view line);
 
-/// Whether all of a field is a number. Behind it there must be room for parse_float.
+/// Parses a field that is a number. It must be padded for parse_float.
 bool is_number(std::string_view field, float& value);
 
-/// The beginning of a text, in quotation marks, for messages.
+/// The beginning of a text in quotes, for messages.
 std::string excerpt(std::string_view text);
 
 }  // namespace sentencode

@@ -13,7 +13,7 @@
 namespace sentencode {
 namespace {
 
-/// The simple lower case; bytes that are not UTF-8 leave a word as it is.
+/// Simple lower case; words that are not UTF-8 are unchanged.
 std::string lowered(std::string_view word) {
   if (find_invalid_utf8(word) != std::string_view::npos) return std::string(word);
   std::string lower(lowercase_bound(word.size()), '\0');
@@ -109,7 +109,7 @@ std::vector<float> usif_weights(const Frequencies& frequencies, double sentence_
   const double a = (1.0 - alpha) / (alpha * words / 2.0);
   std::vector<float> weights;
   for (const double p : frequencies.probability) {
-    // One word alone (V = 1) gives a = 0, and with it 0 / p: it keeps the weight of the limit instead.
+    // V = 1 gives a = 0, and 0 / p: use the limit.
     weights.push_back(a > 0.0 ? static_cast<float>(a / (a / 2.0 + (p > 0.0 ? p : smallest))) : 2.0F);
   }
   return weights;

@@ -24,15 +24,15 @@ std::uint64_t load8(const char* p) {
   return text;
 }
 
-/// How many of eight characters are digits before the first that is none.
+/// Number of digits at the beginning of eight characters.
 int leading_digits(std::uint64_t text) {
-  // The lowest byte with its top bit set is the first that is no digit; bytes above it may be wrong.
+  // The lowest byte with its top bit set is the first non-digit; bytes above it may be wrong.
   const std::uint64_t others =
       ((text + 0x4646464646464646) | (text - 0x3030303030303030)) & 0x8080808080808080;
   return std::countr_zero(others) / 8;
 }
 
-/// The number that the first 1 to 8 characters, all digits, stand for.
+/// The value of the first 1 to 8 characters, all digits.
 std::uint64_t number_of(std::uint64_t text, int digits) {
   text = (text & 0x0f0f0f0f0f0f0f0f) << (8 *
                                          (8 - digits));  // the last digit on top, zeros in front of the first
@@ -42,20 +42,20 @@ std::uint64_t number_of(std::uint64_t text, int digits) {
          32;
 }
 
-/// Appends the digits at p to `number`; returns how many there were.
+/// Appends the digits at p to `number` and returns how many there are.
 int take_digits(const char*& p, std::uint64_t& number) {
-  for (int taken = 0;;) {
+  for (int count = 0;;) {
     const std::uint64_t text = load8(p);
     const int digits = leading_digits(text);
-    if (digits == 0) return taken;
+    if (digits == 0) return count;
     number = number * kIntegerPowers[digits] + number_of(text, digits);
     p += digits;
-    taken += digits;
-    if (digits < 8) return taken;
+    count += digits;
+    if (digits < 8) return count;
   }
 }
 
-/// The library's way, for numbers of many digits or of extreme size.
+/// std::from_chars, for numbers of many digits or of extreme size.
 float parse_slowly(const char* begin, const char* end, bool large) {
   float value = 0.0F;
   const auto result = std::from_chars(begin, end, value);
@@ -64,8 +64,8 @@ float parse_slowly(const char* begin, const char* end, bool large) {
   return value;
 }
 
-/// Nearly all numbers in files of vectors: one digit, a point, a few digits, white space. No branch here
-/// depends on the number, so that the next one can begin before this one is done.
+/// The fast path for nearly all numbers in files of vectors: one digit, a point, a few digits, white space.
+/// No branch depends on the number, so that the processor can overlap numbers.
 const char* parse_usual(const char* begin, float& value) {
   std::uint64_t text = load8(begin);
   const unsigned negative = (text & 0xff) == '-';
@@ -113,14 +113,14 @@ const char* parse_float(const char* begin, const char* end, float& value) {
   }
 
   float magnitude;
-  constexpr int kMaxDigits = 19;  // that `number` holds without overflow
+  constexpr int kMaxDigits = 19;  // `number` does not overflow
   if (digits <= kMaxDigits && number <= (1 << 24) && std::abs(exponent) <= 10) {
-    // Both are floats without an error, so that one operation rounds once (Clinger 1990).
+    // Both are exact floats, so that one operation rounds once (Clinger 1990).
     const auto whole = static_cast<float>(number);
     magnitude = exponent < 0 ? whole / kFloatPowers[-exponent] : whole * kFloatPowers[exponent];
   } else if (digits <= kMaxDigits && number <= (std::uint64_t{1} << 53) && std::abs(exponent) <= 22) {
-    // The same in double. Rounding that to float is right too, unless it lies next to the middle between two
-    // floats, or where floats lose digits.
+    // The same in double. Rounding it to float is right, too, except next to the middle between two floats,
+    // and for subnormal floats.
     const auto whole = static_cast<double>(number);
     const double wide = exponent < 0 ? whole / kDoublePowers[-exponent] : whole * kDoublePowers[exponent];
     const std::uint64_t below = std::bit_cast<std::uint64_t>(wide) & 0x1fffffff;

@@ -31,8 +31,8 @@ std::optional<VectorsHeader> parse_header(std::string_view line) {
   return header;
 }
 
-/// Whether a line is text, a word and numbers, and no bytes of raw numbers: some fields may be wrong. Behind
-/// it there must be room for parse_float.
+/// Whether a line looks like a word and numbers in text, not raw floats; some fields may be wrong. It must be
+/// padded for parse_float.
 bool looks_like_row(std::string_view line) {
   std::int64_t fields = 0, numbers = 0;
   float value = 0.0F;
@@ -42,12 +42,12 @@ bool looks_like_row(std::string_view line) {
 
 constexpr std::size_t kLongestMagic = 64;
 
-/// Reads until there are so many bytes or the file ends; false when nothing came.
+/// Reads until there are `size` bytes or the file ends; false if nothing was read.
 bool extend(std::string& head, std::size_t bytes, ByteReader& input) {
   return head.size() < bytes && append_bytes(head, bytes - head.size(), input) > 0;
 }
 
-/// Reads until there are so many whole lines, or the file ends, or these are no lines.
+/// Reads until there are that many whole lines, or the file ends, or these are not lines.
 void extend_to_lines(std::string& head, std::ptrdiff_t lines, ByteReader& input) {
   while (std::count(head.begin(), head.end(), '\n') < lines && head.size() <= kMaxLine) {
     if (!extend(head, 2 * head.size() + kLongestMagic, input)) break;
@@ -104,24 +104,24 @@ std::shared_ptr<const WordVectors> read_from(ByteReader& input, std::string head
            ": byte 0: expected a header line of two numbers, found ",
            excerpt(std::string_view(head).substr(0, line_end)));
   if (header && !binary) {
-    // Does a row of text follow? Its numbers have at most some thirty characters each.
+    // Is the next row text? Its numbers have at most about thirty characters each.
     extend(head, body + kMaxWord + static_cast<std::size_t>(header->dim) * 32, input);
     std::string line = head.substr(body, std::min(head.find('\n', body), head.size()) - body);
     const bool nothing = line.empty() && body == head.size();
     line.append(kParseFloatPadding, '\n');
     const bool row = looks_like_row(std::string_view(line).substr(0, line.size() - kParseFloatPadding));
     binary = !row && !nothing && options.format == VectorFormat::automatic;
-    // Who asks for one number a word may have a first word that is a whole number itself.
+    // With dim=1, this may be a word that is an integer.
     if (options.dim == 1 && header->dim != 1) header.reset();
   }
   if (!header && options.dim == 0)
-    extend_to_lines(head, kLinesToGuessFrom, input);  // whatever the block's size
+    extend_to_lines(head, kLinesToGuessFrom, input);  // regardless of block_bytes
   const std::string_view rest = std::string_view(head).substr(header ? body : 0);
   return binary ? read_binary_vectors(input, options, counts, rest, *header)
                 : read_text_vectors(input, options, counts, rest, header);
 }
 
-/// Our own format, to which the options are applied afterwards.
+/// Opens the native format, and then applies the options.
 std::shared_ptr<const WordVectors> open_native(const std::string& path, const ReadOptions& options,
                                                ReadReport* report) {
   auto vectors = WordVectors::open(path, options.oov);
@@ -134,8 +134,7 @@ std::shared_ptr<const WordVectors> open_native(const std::string& path, const Re
   return storage == vectors->storage() ? vectors : vectors->with_storage(storage);
 }
 
-/// The first eight bytes of our own format are a number far smaller than what eight characters of a text
-/// make.
+/// The native format begins with a 64-bit length, which is much smaller than eight characters of text.
 bool is_native(std::string_view head) {
   std::uint64_t length = 0;
   if (head.size() < 9) return false;
@@ -158,8 +157,9 @@ std::shared_ptr<const WordVectors> read_vectors(const std::string& path, const R
   std::string head;
   extend(head, kLongestMagic, *input);
   if (options.format == VectorFormat::automatic && is_native(head)) {
-    ST_CHECK(input->path() == path, FormatError, input->path(),
-             ": Sentencode's own format is mapped, which only a file of its own can be: unpack it");
+    ST_CHECK(
+        input->path() == path, FormatError, input->path(),
+        ": Sentencode's native format must be mapped, which is impossible in an archive: unpack it first");
     return open_native(path, options, report);
   }
   return read_from(*input, std::move(head), options, report);

@@ -23,11 +23,10 @@
 namespace sentencode {
 namespace {
 
-constexpr float kHalfInfinity = 65520.0F;  // what float16 rounds to infinity, and all above
-constexpr std::string_view kStorageNames[] = {"float32", "float16", "int8"};
+constexpr float kHalfInfinity = 65520.0F;  // the smallest number that float16 rounds to infinity
 
-/// IEEE binary16 to float without a branch, so that compilers vectorise loops over it: the exponent is moved
-/// by a multiplication, which also puts subnormals right. Infinities do not occur in stored rows.
+/// IEEE binary16 to float without branches, so that compilers vectorise loops over it. A multiplication
+/// adjusts the exponent, also of subnormals. Stored rows have no infinities.
 float half_to_float(std::uint16_t half) {
   const auto magnitude = static_cast<std::uint32_t>(half & 0x7fff) << 13;
   const auto sign = static_cast<std::uint32_t>(half & 0x8000) << 16;
@@ -41,7 +40,7 @@ std::uint16_t float_to_half(float value) {
   const auto sign = static_cast<std::uint16_t>(bits >> 16 & 0x8000);
   const float magnitude = std::abs(value);
   if (magnitude >= kHalfInfinity) return sign | 0x7c00;
-  if (magnitude < 0x1p-14F) {  // subnormal: adding puts the last bit that is kept at the float's last bit
+  if (magnitude < 0x1p-14F) {  // subnormal: the addition rounds at the right bit
     return sign | static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(magnitude + 0.5F) - 0x3f000000);
   }
   const std::uint32_t rounded = (bits & 0x7fffffff) + 0xfff + (bits >> 13 & 1);
@@ -79,8 +78,8 @@ void sum_portable(const std::byte* const* rows, const float* factors, std::int64
 }
 
 #if ST_X86
-// Sums stay in registers: a strip of `vectors` registers' width is summed over all rows before the next strip
-// begins, and a table of functions, one for each width, lets the compiler unroll every loop over registers.
+// Sums stay in registers: a strip of `vectors` registers is summed over all rows before the next strip. A
+// table with a function for each number of registers lets the compiler unroll the loops over them.
 
 #define ST_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx2,f16c,fma")))
 
@@ -118,7 +117,7 @@ ST_AVX512 void strip_avx512(const std::byte* const* rows, const float* factors, 
 
 #define ST_AVX2 __attribute__((target("avx2,f16c,fma")))
 
-/// Eight numbers, or with `left` < 8 only so many: nothing behind a row's end is read.
+/// Loads eight numbers, or `left` < 8, without reading beyond the row.
 template <Storage S>
 ST_AVX2 inline __m256 load_avx2(const std::byte* at, int left) {
   if constexpr (S == Storage::float32) {
@@ -174,7 +173,7 @@ ST_AVX2 void strip_avx2(const std::byte* const* rows, const float* factors, std:
   }
 }
 
-/// Lanes of a register, registers of the widest strip, and the strips of one processor.
+/// Lanes of a register, registers of the widest strip, and the functions for each width.
 struct Avx512 {
   static constexpr int kLanes = 16, kMaxVectors = 20;
   static __mmask16 last(int lanes) { return static_cast<__mmask16>((1U << lanes) - 1); }
@@ -206,7 +205,7 @@ void sum_strips(const std::byte* const* rows, const float* factors, std::int64_t
   const auto& strips = factors != nullptr ? kWeighted : kPlain;
   std::int64_t vectors = (dim + Isa::kLanes - 1) / Isa::kLanes;
   for (std::int64_t column = 0; vectors > 0;) {
-    // As wide as can be, yet all about as wide: 38 registers in strips of 12 would leave one of 2.
+    // As few strips as possible, of about the same width: 38 registers are not 12 + 12 + 12 + 2.
     const std::int64_t left = (vectors + Isa::kMaxVectors - 1) / Isa::kMaxVectors;
     const std::int64_t width = (vectors + left - 1) / left;
     const auto lanes =
@@ -226,7 +225,7 @@ const std::array kKernels = {
                {sum_strips<Avx512, Storage::float32>, sum_strips<Avx512, Storage::float16>,
                 sum_strips<Avx512, Storage::int8>}},
     RowKernels{"avx2",
-               // F16C, for which not every compiler has a name here, came before AVX2.
+               // AVX2 implies F16C, for which not every compiler has a name here.
                __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"),
                {sum_strips<Avx2, Storage::float32>, sum_strips<Avx2, Storage::float16>,
                 sum_strips<Avx2, Storage::int8>}},
@@ -236,9 +235,9 @@ const std::array kKernels = {
                {sum_portable<Storage::float32>, sum_portable<Storage::float16>, sum_portable<Storage::int8>}},
 };
 
-/// Whether the sum of squares fits into a float.
+/// Whether the sum of squares fits a float.
 bool has_length(std::span<const float> values, float largest) {
-  constexpr float kSafe = 1e15F;  // whose square fits for more numbers than any vector has
+  constexpr float kSafe = 1e15F;  // a sum of its squares fits for any dim
   if (largest < kSafe) return true;
   double sum = 0.0;
   for (const float value : values) sum += static_cast<double>(value) * static_cast<double>(value);
@@ -246,15 +245,6 @@ bool has_length(std::span<const float> values, float largest) {
 }
 
 }  // namespace
-
-std::string_view name_of(Storage storage) { return kStorageNames[static_cast<std::size_t>(storage)]; }
-
-Storage storage_named(std::string_view name) {
-  const auto place = std::find(std::begin(kStorageNames), std::end(kStorageNames), name);
-  ST_CHECK(place != std::end(kStorageNames), InvalidInput,
-           "storage must be 'float32', 'float16' or 'int8', got '", name, "'");
-  return static_cast<Storage>(place - std::begin(kStorageNames));
-}
 
 bool can_be_stored(std::span<const float> values, Storage storage) {
   float largest = 0.0F;

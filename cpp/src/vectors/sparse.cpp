@@ -8,7 +8,7 @@
 namespace sentencode {
 namespace {
 
-// y [width] += sum_k values[k] x[columns[k]], four rows of x for each time that y is read.
+// y [width] += sum_k values[k] x[columns[k]], four rows of x per pass over y.
 [[gnu::always_inline]] inline void add_rows(const std::int32_t* columns, const float* values,
                                             std::int64_t count, const float* x, std::int64_t width,
                                             float* __restrict y) {
@@ -57,7 +57,7 @@ SparseMatrix transposed(const SparseMatrix& a) {
   t.cols = a.rows();
   t.columns.resize(a.columns.size());
   t.values.resize(a.values.size());
-  // Counted two places ahead, so that filling leaves every offset in its place.
+  // Counting sort: counts are offset by two, so that every offset is right after filling.
   t.offsets.assign(static_cast<std::size_t>(a.cols) + 2, 0);
   for (const std::int32_t c : a.columns) ++t.offsets[static_cast<std::size_t>(c) + 2];
   std::partial_sum(t.offsets.begin(), t.offsets.end(), t.offsets.begin());

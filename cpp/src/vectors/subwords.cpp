@@ -5,8 +5,7 @@
 namespace sentencode {
 namespace {
 
-/// FNV-1a, but with bytes taken as signed, as fastText does since its first version: those above 127 change
-/// the upper bits as well.
+/// FNV-1a with signed bytes, as in fastText: those above 127 also change the upper bits.
 std::uint32_t hash_of(std::string_view text) {
   std::uint32_t hash = 2166136261;
   for (const char c : text) {
@@ -16,7 +15,7 @@ std::uint32_t hash_of(std::string_view text) {
   return hash;
 }
 
-bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }  // a character of UTF-8
+bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }  // UTF-8 continuation byte
 
 }  // namespace
 

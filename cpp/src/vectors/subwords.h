@@ -7,8 +7,8 @@
 
 namespace sentencode {
 
-/// The rows that fastText gives the pieces of a word, itself between "<" and ">": all its runs of lengths[0]
-/// to lengths[1] characters, hashed into so many buckets. Into `out`, which is cleared; in fastText's order.
+/// Writes the buckets of fastText's subwords of a word to `out`, in fastText's order: all n-grams of
+/// lengths[0] to lengths[1] characters of "<word>", hashed.
 void subwords_of(std::string_view word, std::array<std::int32_t, 2> lengths, std::int64_t buckets,
                  std::vector<std::int64_t>& out);
 

@@ -11,7 +11,7 @@ namespace {
 
 using Index = Eigen::Index;
 
-// Y^T Y in double, so that directions of very different lengths keep their angles.
+// Y^T Y in double, as the lengths of directions may be very different.
 MatrixD gram(const Matrix& y) {
   constexpr Index kRows = 4096;
   MatrixD g = MatrixD::Zero(y.cols(), y.cols());
@@ -22,20 +22,20 @@ MatrixD gram(const Matrix& y) {
   return g;
 }
 
-// Y (V^T / sqrt(w)) with the eigenpairs (w, V) of Y^T Y: orthonormal columns of Y's span, most of Y first.
-// Directions that are nothing but rounding become zero.
+// Orthonormal columns Y (V^T / sqrt(w)) that span Y, with the eigenpairs (w, V) of Y^T Y, the largest first.
+// Directions of rounding errors become zero.
 Matrix orthonormal(const Matrix& y) {
   const Spectrum<double> spectrum = eigh<double>(gram(y));
-  constexpr double kRounding = 1e-12;  // float's, squared, and room
+  constexpr double kRounding = 1e-12;  // of float, squared, with some margin
   const double least = spectrum.values.size() > 0 ? kRounding * spectrum.values[0] : 0;
-  MatrixD turn = spectrum.vectors;  // rows
-  for (Index i = 0; i < turn.rows(); ++i) {
-    turn.row(i) *= spectrum.values[i] > least ? 1 / std::sqrt(spectrum.values[i]) : 0.0;
+  MatrixD rotation = spectrum.vectors;  // rows
+  for (Index i = 0; i < rotation.rows(); ++i) {
+    rotation.row(i) *= spectrum.values[i] > least ? 1 / std::sqrt(spectrum.values[i]) : 0.0;
   }
-  return product<float>(y, turn.cast<float>(), Op::none, Op::transpose);
+  return product<float>(y, rotation.cast<float>(), Op::none, Op::transpose);
 }
 
-// Signs alone span as well as Gaussian numbers, and are the same on every machine.
+// Random signs are as good as Gaussian numbers, and the same on every machine.
 Matrix random_signs(Index rows, Index cols, std::uint64_t seed) {
   std::mt19937_64 generator(seed);
   Matrix signs(rows, cols);
@@ -71,15 +71,15 @@ LeftSingular left_singular(const SparseMatrix& a, std::int64_t dim, const SvdOpt
   for (int i = 0; i < options.iterations; ++i) {
     q = orthonormal(multiply(a, orthonormal(multiply(at, q))));
   }
-  q = orthonormal(q);  // again: what rounding left of angles is squared away
+  q = orthonormal(q);  // twice, which removes the rounding errors of the first time
 
-  // Within the span of Q: A^T Q = Z, so Q^T A A^T Q = Z^T Z, whose eigenpairs turn Q into the singular
-  // vectors.
+  // Rayleigh-Ritz in the span of Q: Z = A^T Q, and the eigenvectors of Q^T A A^T Q = Z^T Z rotate Q to the
+  // singular vectors.
   const Spectrum<double> spectrum = eigh<double>(gram(multiply(at, q)));
   LeftSingular result;
   result.values = spectrum.values.head(dim).cwiseMax(0.0).cwiseSqrt().cast<float>();
-  const Matrix turn = spectrum.vectors.topRows(dim).cast<float>();
-  result.vectors = product<float>(q, turn, Op::none, Op::transpose);
+  const Matrix rotation = spectrum.vectors.topRows(dim).cast<float>();
+  result.vectors = product<float>(q, rotation, Op::none, Op::transpose);
   for (auto column : result.vectors.colwise()) {
     Index largest = 0;
     column.cwiseAbs().maxCoeff(&largest);

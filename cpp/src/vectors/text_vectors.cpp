@@ -14,7 +14,7 @@ namespace {
 
 class TextVectors final : public VectorsReader {
  public:
-  /// `head`: what was read of the file already, without its header line.
+  /// `head`: The beginning of the file, without its header line.
   TextVectors(ByteReader& input, const ReadOptions& options, ReadReport& report, std::string_view head,
               std::optional<VectorsHeader> header)
       : VectorsReader(input, options, report), carry_(head) {
@@ -74,8 +74,8 @@ class TextVectors final : public VectorsReader {
 
  private:
   std::int64_t guess_dim(std::string_view head) const {
-    // A few words may hold spaces, so the number of fields that most lines have decides, the smaller of two
-    // equals. The last line may be cut off.
+    // A few words may contain spaces, so dim is that of most lines, the smaller one of a tie. The last line
+    // may be incomplete.
     if (const auto newline = head.rfind('\n'); newline != std::string_view::npos)
       head = head.substr(0, newline);
     std::map<std::int64_t, int> votes;
@@ -93,7 +93,7 @@ class TextVectors final : public VectorsReader {
     return most->first;
   }
 
-  /// Where the lines end that the limit leaves.
+  /// End of the lines within the limit.
   std::size_t up_to_limit(std::size_t end, std::string_view bytes) {
     std::size_t at = 0;
     if (options_.limit == 0) return end;
@@ -116,16 +116,15 @@ class TextVectors final : public VectorsReader {
     }
   }
 
-  /// False, with the piece's error set, when the line is no row.
+  /// False, with an error in the piece, if the line is not a row.
   bool parse_line(std::string_view line, std::vector<float>& values, VectorsPiece& piece) const {
     while (!line.empty() && is_blank(line.back())) line.remove_suffix(1);
     if (trimmed(line).empty()) return true;
-    ++piece.seen;
+    ++piece.read;
     const char* const end = line.data() + line.size();
     const char* const word_end = std::find_if(line.data(), end, is_blank);
     const std::string_view word(line.data(), static_cast<std::size_t>(word_end - line.data()));
-    // A word that is not wanted is passed over without a look at its numbers, once it is sure to be the whole
-    // word.
+    // Skips an unwanted word without parsing its numbers, if this is surely the whole word.
     if (!wanted(word) && find_invalid_utf8(word) == std::string_view::npos &&
         std::count_if(word_end, end, is_blank) == dim_) {
       return true;
@@ -143,7 +142,7 @@ class TextVectors final : public VectorsReader {
     return parse_from_right(line, values, piece);
   }
 
-  /// The rare line: a word with spaces, or an error.
+  /// The slow path: a word with spaces, or an error.
   bool parse_from_right(std::string_view line, std::vector<float>& values, VectorsPiece& piece) const {
     std::string_view rest = line;
     for (std::size_t i = values.size(); i-- > 0;) {
@@ -161,7 +160,7 @@ class TextVectors final : public VectorsReader {
     return add_row(rest, values, piece);
   }
 
-  std::string carry_;  // the beginning of a line whose end is not read yet
+  std::string carry_;  // the beginning of an incomplete line
   bool ended_ = false;
 };
 

@@ -40,18 +40,18 @@ SparseMatrix positive_pmi(SparseMatrix counts, const PmiOptions& options) {
     }
   });
 
-  // What is not positive goes; the rest moves up.
-  std::size_t kept = 0;
+  // Removes entries that are not positive.
+  std::size_t size = 0;
   for (std::size_t r = 0, k = 0; r < rows; ++r) {
     for (; k < static_cast<std::size_t>(counts.offsets[r + 1]); ++k) {
       if (!(counts.values[k] > 0)) continue;
-      counts.columns[kept] = counts.columns[k];
-      counts.values[kept++] = counts.values[k];
+      counts.columns[size] = counts.columns[k];
+      counts.values[size++] = counts.values[k];
     }
-    counts.offsets[r + 1] = static_cast<std::int64_t>(kept);
+    counts.offsets[r + 1] = static_cast<std::int64_t>(size);
   }
-  counts.columns.resize(kept);
-  counts.values.resize(kept);
+  counts.columns.resize(size);
+  counts.values.resize(size);
   counts.columns.shrink_to_fit();
   counts.values.shrink_to_fit();
   return counts;
@@ -60,18 +60,17 @@ SparseMatrix positive_pmi(SparseMatrix counts, const PmiOptions& options) {
 Matrix embed(SparseMatrix counts, const EmbeddingOptions& options) {
   ST_CHECK(std::isfinite(options.exponent) && std::isfinite(options.length), InvalidInput,
            "exponent and length must be finite, got ", options.exponent, " and ", options.length);
-  LeftSingular found = left_singular(positive_pmi(std::move(counts), options.pmi), options.dim, options.svd);
-  for (Eigen::Index j = 0; j < found.values.size(); ++j) {
-    // A direction of singular value 0 is no direction.
-    const float scale =
-        found.values[j] > 0 ? std::pow(found.values[j], static_cast<float>(options.exponent)) : 0;
-    found.vectors.col(j) *= scale;
+  LeftSingular svd = left_singular(positive_pmi(std::move(counts), options.pmi), options.dim, options.svd);
+  for (Eigen::Index j = 0; j < svd.values.size(); ++j) {
+    // Columns with singular value 0 are zero.
+    const float scale = svd.values[j] > 0 ? std::pow(svd.values[j], static_cast<float>(options.exponent)) : 0;
+    svd.vectors.col(j) *= scale;
   }
-  for (auto row : found.vectors.rowwise()) {
+  for (auto row : svd.vectors.rowwise()) {
     const auto norm = static_cast<float>(std::sqrt(squared_length(row)));
     if (norm > 0) row *= std::pow(norm, static_cast<float>(options.length) - 1);
   }
-  return std::move(found.vectors);
+  return std::move(svd.vectors);
 }
 
 }  // namespace sentencode

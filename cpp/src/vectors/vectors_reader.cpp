@@ -11,11 +11,11 @@
 
 namespace sentencode {
 
-std::size_t append_bytes(std::string& bytes, std::size_t wanted, ByteReader& input) {
+std::size_t append_bytes(std::string& bytes, std::size_t count, ByteReader& input) {
   constexpr std::size_t kFirstStep = 1 << 16;
   const std::size_t before = bytes.size();
-  for (std::size_t step = kFirstStep; bytes.size() < before + wanted; step *= 2) {
-    const std::size_t at = bytes.size(), size = std::min(step, before + wanted - at);
+  for (std::size_t step = kFirstStep; bytes.size() < before + count; step *= 2) {
+    const std::size_t at = bytes.size(), size = std::min(step, before + count - at);
     bytes.resize(at + size);
     const std::size_t got = input.read(std::span(bytes).subspan(at));
     bytes.resize(at + got);
@@ -25,12 +25,12 @@ std::size_t append_bytes(std::string& bytes, std::size_t wanted, ByteReader& inp
 }
 
 std::shared_ptr<const WordVectors> VectorsReader::run() {
-  // Pointers, so that the blocks themselves stay where they are: their parts look at their bytes.
+  // Pointers, because the parts of a block are views of its bytes.
   auto now = std::make_unique<VectorsBlock>(), next = std::make_unique<VectorsBlock>();
   next_block(*now);
   while (!now->parts.empty()) {
     std::vector<VectorsPiece> pieces(now->parts.size());
-    // Whoever writes into a pipe may pause: it is read on the thread that looks at Ctrl-C.
+    // The writer of a pipe may pause, so it is read on the thread that polls for Ctrl-C.
     const bool ahead = input_.total() > 0;
     if (!ahead) next_block(*next);
     parallel_for(ahead ? 0 : 1, std::ssize(pieces) + 1, 1, [&](std::int64_t i, std::int64_t) {
@@ -40,7 +40,7 @@ std::shared_ptr<const WordVectors> VectorsReader::run() {
         parse(now->parts[static_cast<std::size_t>(i - 1)], pieces[static_cast<std::size_t>(i - 1)]);
       }
     });
-    take(pieces);
+    add(pieces);
     if (options_.progress) options_.progress(input_.position(), input_.total());
     std::swap(now, next);
   }
@@ -68,17 +68,17 @@ bool VectorsReader::add_row(std::string_view word, std::span<const float> values
 }
 
 /// Words one after the other, for the first of equals counts; then the rows, on all threads.
-void VectorsReader::take(std::vector<VectorsPiece>& pieces) {
+void VectorsReader::add(std::vector<VectorsPiece>& pieces) {
   for (VectorsPiece& piece : pieces) {
     for (std::size_t i = 0, begin = 0; i < piece.ends.size(); begin = piece.ends[i++]) {
       const std::int64_t before = words_.size();
       words_.insert(std::string_view(piece.words).substr(begin, piece.ends[i] - begin));
       const bool is_new = words_.size() > before;
       report_.duplicates += !is_new;
-      piece.places.push_back(is_new ? before : -1);
+      piece.positions.push_back(is_new ? before : -1);
       if (is_new && !piece.scales.empty()) scales_.push_back(piece.scales[i]);
     }
-    report_.rows += piece.seen;
+    report_.rows += piece.read;
     report_.repaired += piece.repaired;
     units_ += piece.units;
     if (!piece.error.empty()) fail(unit(), " ", units_, ": ", piece.error);
@@ -87,15 +87,15 @@ void VectorsReader::take(std::vector<VectorsPiece>& pieces) {
   if (needed > capacity_) resize(std::max(needed, capacity_ + capacity_ / 2));
   parallel_for(0, static_cast<std::int64_t>(pieces.size()), 1, [&](std::int64_t p, std::int64_t) {
     const VectorsPiece& piece = pieces[static_cast<std::size_t>(p)];
-    for (std::size_t i = 0; i < piece.places.size(); ++i) {
-      if (piece.places[i] < 0) continue;
-      std::memcpy(rows_ + static_cast<std::size_t>(piece.places[i]) * row_bytes(),
+    for (std::size_t i = 0; i < piece.positions.size(); ++i) {
+      if (piece.positions[i] < 0) continue;
+      std::memcpy(rows_ + static_cast<std::size_t>(piece.positions[i]) * row_bytes(),
                   piece.rows.data() + i * row_bytes(), row_bytes());
     }
   });
 }
 
-void VectorsReader::resize(std::size_t bytes) {  // large memory is moved by the system without being copied
+void VectorsReader::resize(std::size_t bytes) {  // realloc moves large memory without copying it
   auto* rows = static_cast<std::byte*>(std::realloc(rows_, std::max<std::size_t>(1, bytes)));
   if (rows == nullptr) throw std::bad_alloc();
   rows_ = rows;

@@ -1,4 +1,4 @@
-// What the readers of word vectors share.
+// Base class of the readers of word vectors.
 #pragma once
 
 #include <cstddef>
@@ -20,35 +20,34 @@ inline constexpr std::size_t kMaxLine = std::size_t{1} << 26;  // bytes of a lin
 inline constexpr std::size_t kPartsPerBlock = 16;
 inline constexpr int kLinesToGuessFrom = 100;
 
-/// The two numbers of a header line.
+/// A header line.
 struct VectorsHeader {
   std::int64_t rows = 0, dim = 0;
 };
 
-/// Appends so many bytes of the file, less only at its end; says how many. In steps, for a file may be small.
-std::size_t append_bytes(std::string& bytes, std::size_t wanted, ByteReader& input);
+/// Appends `count` bytes of the file, fewer only at its end, and returns their number.
+std::size_t append_bytes(std::string& bytes, std::size_t count, ByteReader& input);
 
-/// Bytes of the file that hold whole rows, and where it may be cut for the threads.
+/// A part of the file that contains whole rows, divided for the threads.
 struct VectorsBlock {
-  std::string bytes;  // with room behind them for parse_float
+  std::string bytes;  // padded for parse_float
   std::vector<std::string_view> parts;
 };
 
-/// The rows of one part, stored, but not yet part of the table.
+/// The parsed rows of a part, which are not yet in the table.
 struct VectorsPiece {
-  std::string words;              // one after the other
-  std::vector<std::size_t> ends;  // of each
+  std::string words;              // concatenated
+  std::vector<std::size_t> ends;  // of each word
   std::vector<std::byte> rows;
   std::vector<float> scales;
-  std::vector<std::int64_t> places;  // of the rows in the table; -1 for a duplicate
-  std::int64_t seen = 0;             // rows in the file, those that are not wanted included
-  std::int64_t units = 0;            // of counting for messages: lines, or rows
+  std::vector<std::int64_t> positions;  // of the rows in the table; -1 for a duplicate
+  std::int64_t read = 0;                // rows in the file, including unwanted ones
+  std::int64_t units = 0;               // lines or rows, for messages
   std::int64_t repaired = 0;
   std::string error;  // of the last unit; the rest of the part was not read
 };
 
-/// What both formats share: a block is read while the one before it is parsed, and what was parsed is taken
-/// up in order.
+/// Reads a block while the previous one is parsed on all threads, and adds the rows in order.
 class VectorsReader {
  public:
   VectorsReader(ByteReader& input, const ReadOptions& options, ReadReport& report)
@@ -60,7 +59,7 @@ class VectorsReader {
   std::shared_ptr<const WordVectors> run();
 
  protected:
-  /// Makes the next block; without parts at the end.
+  /// Reads the next block; without parts at the end.
   virtual void next_block(VectorsBlock& block) = 0;
   virtual void parse(std::string_view part, VectorsPiece& piece) const = 0;
   virtual const char* unit() const = 0;
@@ -75,7 +74,7 @@ class VectorsReader {
     return options_.only == nullptr || options_.only->find(word) != StringTable::kMissing;
   }
 
-  /// Appends a row; false, with the reason, when a number cannot be stored.
+  /// Appends a row; false, with an error in the piece, if a value cannot be stored.
   bool add_row(std::string_view word, std::span<const float> values, VectorsPiece& piece) const;
 
   ByteReader& input_;
@@ -85,11 +84,11 @@ class VectorsReader {
   std::int64_t dim_ = 0;
   std::optional<VectorsHeader> header_;
   std::int64_t planned_ = 0;  // rows of all blocks so far
-  std::int64_t units_ = 0;    // taken up, the header line included
+  std::int64_t units_ = 0;    // added to the table, including the header line
 
  private:
-  /// Words one after the other, for the first of equals counts; then the rows, on all threads.
-  void take(std::vector<VectorsPiece>& pieces);
+  /// Adds words in order, as the first of duplicates counts; then rows, on all threads.
+  void add(std::vector<VectorsPiece>& pieces);
   void resize(std::size_t bytes);
   std::shared_ptr<const WordVectors> finish();
 

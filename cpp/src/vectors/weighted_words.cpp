@@ -10,8 +10,8 @@
 namespace sentencode {
 namespace {
 
-constexpr std::int64_t kSentencesOfThread = 1024;  // sentences that a thread takes at once
-constexpr std::int64_t kLookedUp = 64;             // sentences whose ids are found before their rows are read
+constexpr std::int64_t kSentencesOfThread = 1024;  // sentences per piece of work
+constexpr std::int64_t kLookedUp = 64;             // sentences that are looked up before their rows are read
 
 }  // namespace
 
@@ -72,7 +72,7 @@ void WeightedWords::means(const Sentences& sentences, MatrixView out) const {
 void WeightedWords::normalised_means(const Sentences& sentences, MatrixView out) const {
   for_blocks(sentences, out, [this](const RaggedIds& ids, MatrixView rows) {
     Eigen::ArrayXf x(dim());
-    Eigen::ArrayXd squares(dim());  // in float, those of small numbers would be none
+    Eigen::ArrayXd squares(dim());  // float squares of small numbers would underflow
     vectors_->sums(ids, weights_or_null(), rows);
     for (std::int64_t i = 0; i < ids.size(); ++i) {
       squares.setZero();

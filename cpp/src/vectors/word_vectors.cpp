@@ -17,9 +17,8 @@ namespace sentencode {
 namespace {
 
 constexpr std::int64_t kMaxWords = std::numeric_limits<std::int32_t>::max() - kRandomRows;
-constexpr std::string_view kOovNames[] = {"skip", "zero", "mean", "random", "subwords"};
 
-/// SplitMix64: the next of a sequence of random bits.
+/// SplitMix64: random bits.
 std::uint64_t next_random(std::uint64_t& state) {
   std::uint64_t z = state += 0x9E3779B97F4A7C15;
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
@@ -28,15 +27,6 @@ std::uint64_t next_random(std::uint64_t& state) {
 }
 
 }  // namespace
-
-std::string_view name_of(OutOfVocabulary oov) { return kOovNames[static_cast<std::size_t>(oov)]; }
-
-OutOfVocabulary oov_named(std::string_view name) {
-  const auto place = std::find(std::begin(kOovNames), std::end(kOovNames), name);
-  ST_CHECK(place != std::end(kOovNames), InvalidInput,
-           "oov must be 'skip', 'zero', 'mean', 'random' or 'subwords', got '", name, "'");
-  return static_cast<OutOfVocabulary>(place - std::begin(kOovNames));
-}
 
 void store_checked(std::span<const float> values, Storage storage, std::byte* row, float* scale,
                    std::string_view word) {
@@ -68,7 +58,7 @@ void WordVectors::make_extra_rows() {
   const auto columns = static_cast<std::size_t>(dim());
   Matrix extra = Matrix::Zero(oov() == OutOfVocabulary::random ? kRandomRows : 1, dim());
   if ((oov() == OutOfVocabulary::mean || oov() == OutOfVocabulary::random) && size() > 0) {
-    // Sums of pieces, added in their order: the same on any number of threads.
+    // Sums of pieces are added in order, so that the number of threads does not matter.
     const std::int64_t pieces = (size() - 1) / kRowsPerPiece + 1;
     MatrixD sums = MatrixD::Zero(pieces, dim());
     std::vector<double> norms(static_cast<std::size_t>(pieces));
@@ -87,7 +77,7 @@ void WordVectors::make_extra_rows() {
       const double norm = std::accumulate(norms.begin(), norms.end(), 0.0) / static_cast<double>(size());
       std::uint64_t state = 20181111;
       for (std::int64_t r = 0; r < extra.rows(); ++r) {
-        for (std::int64_t c = 0; c < dim(); ++c) {  // four uniform numbers make a bell that is round enough
+        for (std::int64_t c = 0; c < dim(); ++c) {  // approximately normal: a sum of four uniform numbers
           const std::uint64_t bits = next_random(state);
           extra(r, c) = static_cast<float>((bits & 0xffff) + (bits >> 16 & 0xffff) + (bits >> 32 & 0xffff) +
                                            (bits >> 48)) -
@@ -110,32 +100,32 @@ void WordVectors::make_extra_rows() {
 bool WordVectors::cased() const {
   constexpr std::int64_t kSample = 20'000;
   const std::int64_t step = size() / kSample + 1;
-  std::int64_t seen = 0, upper = 0;
+  std::int64_t sampled = 0, upper = 0;
   std::string lower;
-  for (std::int64_t i = 0; i < size(); i += step, ++seen) {
+  for (std::int64_t i = 0; i < size(); i += step, ++sampled) {
     const std::string text = repair_utf8(words()[i]);
     lower.resize(lowercase_bound(text.size()));
     lower.resize(lowercase_utf8(text, lower.data()));
     upper += lower != text;
   }
-  return upper * 100 > seen;
+  return upper * 100 > sampled;
 }
 
 bool WordVectors::compounds() const {
   constexpr std::int64_t kSample = 20'000;
   const std::int64_t step = size() / kSample + 1;
-  // Text that was cut as the Penn Treebank is has these, and a part of such a table has them, too.
+  // Tokens of the Penn Treebank, which even small parts of such tables have.
   if (words().find("n't") != StringTable::kMissing || words().find("'s") != StringTable::kMissing)
     return true;
-  const Tokenizer cut{.split = Split::punctuation};
-  std::int64_t seen = 0, several = 0;
+  const Tokenizer tokenizer{.split = Split::punctuation};
+  std::int64_t sampled = 0, several = 0;
   Tokens pieces;
-  for (std::int64_t i = 0; i < size(); i += step, ++seen) {
+  for (std::int64_t i = 0; i < size(); i += step, ++sampled) {
     pieces.clear();
-    cut(words()[i], pieces);
+    tokenizer(words()[i], pieces);
     several += pieces.size() > 1;
   }
-  return several * 1000 > seen;
+  return several * 1000 > sampled;
 }
 
 std::string WordVectors::fingerprint() const {

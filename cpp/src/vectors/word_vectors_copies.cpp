@@ -1,4 +1,4 @@
-// Tables of word vectors that are made of arrays and of other tables.
+// Construction of word vectors from arrays and other tables.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -25,14 +25,14 @@ struct Owned {
   std::vector<std::int64_t> counts;
 };
 
-/// Rows of subwords, and what the table that they were added to looks at.
+/// Rows of subwords, and the owner of the table that they are added to.
 struct WithSubwords {
   std::shared_ptr<const void> table;
   Owned rows;
 };
 
-/// The same strings in memory of their own: a frozen table may look at a file that goes away.
-StringTable own(const StringTable& words) {
+/// A copy that owns its memory, unlike a frozen table, which may be a view of a file.
+StringTable copy_of(const StringTable& words) {
   if (!words.frozen()) return words;
   StringTable result;
   result.reserve(words.size(), static_cast<std::int64_t>(words.bytes().size()));
@@ -40,8 +40,7 @@ StringTable own(const StringTable& words) {
   return result;
 }
 
-/// Memory for rows: where they are many, of large pages, so that words from anywhere find their addresses
-/// soon.
+/// Memory for rows, with large pages if it is large, which saves TLB misses.
 std::byte* allocate(std::size_t bytes) {
   constexpr std::size_t kCacheLine = 64, kLargePage = std::size_t{2} << 20;
   const std::size_t unit = bytes < 2 * kLargePage ? kCacheLine : kLargePage;
@@ -49,31 +48,31 @@ std::byte* allocate(std::size_t bytes) {
   void* memory = std::aligned_alloc(unit, size);
   if (memory == nullptr) throw std::bad_alloc();
 #ifdef MADV_HUGEPAGE
-  if (unit == kLargePage) ::madvise(memory, size, MADV_HUGEPAGE);  // a wish: nothing is lost without it
+  if (unit == kLargePage) ::madvise(memory, size, MADV_HUGEPAGE);  // may fail
 #endif
   return static_cast<std::byte*>(memory);
 }
 
-/// A table whose rows `fill(first, last, rows, scales)` writes, called for pieces of it on all threads.
+/// A table whose rows are written by fill(first, last, rows, scales), called on all threads.
 template <typename Fill>
 WordVectors::Parts make_parts(StringTable words, std::int64_t dim, Storage storage,
                               std::span<const std::int64_t> counts, OutOfVocabulary oov, const Fill& fill) {
   const auto n = static_cast<std::size_t>(words.size());
   const std::size_t row_bytes = static_cast<std::size_t>(dim) * element_bytes(storage);
-  auto owned = std::make_shared<Owned>();
-  owned->rows.reset(allocate(n * row_bytes));
-  if (storage == Storage::int8) owned->scales.resize(n);
-  owned->counts.assign(counts.begin(), counts.end());
+  auto memory = std::make_shared<Owned>();
+  memory->rows.reset(allocate(n * row_bytes));
+  if (storage == Storage::int8) memory->scales.resize(n);
+  memory->counts.assign(counts.begin(), counts.end());
   parallel_for(0, words.size(), kRowsPerPiece, [&](std::int64_t begin, std::int64_t end) {
-    fill(begin, end, owned->rows.get() + static_cast<std::size_t>(begin) * row_bytes,
-         owned->scales.empty() ? nullptr : owned->scales.data() + begin);
+    fill(begin, end, memory->rows.get() + static_cast<std::size_t>(begin) * row_bytes,
+         memory->scales.empty() ? nullptr : memory->scales.data() + begin);
   });
 
   WordVectors::Parts parts;
-  parts.rows = {owned->rows.get(), n * row_bytes};
-  parts.scales = owned->scales;
-  parts.counts = owned->counts;
-  parts.keep = std::move(owned);
+  parts.rows = {memory->rows.get(), n * row_bytes};
+  parts.scales = memory->scales;
+  parts.counts = memory->counts;
+  parts.keep = std::move(memory);
   parts.words = std::move(words);
   parts.dim = dim;
   parts.storage = storage;
@@ -81,7 +80,7 @@ WordVectors::Parts make_parts(StringTable words, std::int64_t dim, Storage stora
   return parts;
 }
 
-/// Adds rows for subwords, which `row(i, out)` gives, to a table.
+/// Adds rows of subwords, written by row(i, out), to a table.
 template <typename Row>
 void add_subwords(WordVectors::Parts& parts, std::array<std::int32_t, 2> lengths, std::int64_t buckets,
                   const Row& row) {
@@ -115,7 +114,7 @@ std::shared_ptr<const WordVectors> WordVectors::from_array(const StringTable& wo
   const std::int64_t dim = rows.cols();
   const std::size_t row_bytes = static_cast<std::size_t>(dim) * element_bytes(storage);
   return std::make_shared<WordVectors>(
-      make_parts(own(words), dim, storage, counts, oov,
+      make_parts(copy_of(words), dim, storage, counts, oov,
                  [&](std::int64_t begin, std::int64_t end, std::byte* out, float* scales) {
                    for (std::int64_t i = begin; i < end; ++i, out += row_bytes) {
                      store_checked({rows.row(i).data(), static_cast<std::size_t>(dim)}, storage, out,
@@ -135,7 +134,7 @@ std::shared_ptr<const WordVectors> WordVectors::with_oov(OutOfVocabulary oov) co
 std::shared_ptr<const WordVectors> WordVectors::with_storage(Storage storage) const {
   const auto columns = static_cast<std::size_t>(dim());
   Parts parts =
-      make_parts(own(words()), dim(), storage, counts(), OutOfVocabulary::skip,
+      make_parts(copy_of(words()), dim(), storage, counts(), OutOfVocabulary::skip,
                  [&](std::int64_t begin, std::int64_t end, std::byte* out, float* scales) {
                    std::vector<float> values(columns);
                    for (std::int64_t i = begin; i < end; ++i, out += columns * element_bytes(storage)) {

@@ -12,8 +12,8 @@
 namespace sentencode {
 namespace {
 
-// Version 3 has checksums, with or without subwords. Memory has none, nor had files: version 2 had subwords,
-// version 1 neither.
+// Version 3 has checksums, with or without subwords. Without checksums, in memory and in old files, version 2
+// has subwords, and version 1 has not.
 constexpr std::string_view kVersion = "3", kWithSubwords = "2", kFirst = "1";
 
 std::span<const float> checked_scales(const SafeTensors& file, const std::string& name, std::int64_t n) {
@@ -99,8 +99,8 @@ std::shared_ptr<const WordVectors> WordVectors::from_tensors(std::shared_ptr<con
 }
 
 void WordVectors::check_finite(const std::string& source) const {
-  if (storage() == Storage::int8) return;  // its scales were looked at
-  // Rows in a file may lie anywhere: numbers are copied out of them, not pointed at.
+  if (storage() == Storage::int8) return;  // its scales were checked
+  // Copied, as rows in a file may be unaligned.
   const auto all_finite = [&]<typename Bits>(Bits exponent, const std::byte* at) {
     Bits bad = 0;
     for (std::int64_t c = 0; c < dim(); ++c, at += sizeof(Bits)) {
@@ -177,13 +177,13 @@ std::shared_ptr<const WordVectors> WordVectors::from_native(std::shared_ptr<cons
   };
   ST_CHECK(value("format") == kVectorsFormat, FormatError, file->source(),
            ": a safetensors file, but not one of word vectors");
-  const std::string version = value("version"), known = value("fingerprint");
+  const std::string version = value("version"), fingerprint = value("fingerprint");
   const bool old = version == kFirst || version == kWithSubwords;
   ST_CHECK(old || version == kVersion, FormatError, file->source(), ": version ", version, " of the format ",
            kVectorsFormat, "; this library reads versions ", kFirst, " to ", kVersion);
   ST_CHECK(old || file->has_checksums(), FormatError, file->source(), ": has no checksums");
   auto result = from_tensors(std::move(file), "", oov, verify);
-  if (known.size() == 64) result->lazy_->fingerprint = known;
+  if (fingerprint.size() == 64) result->lazy_->fingerprint = fingerprint;
   return result;
 }
 

@@ -1,4 +1,4 @@
-// Words' ids in a table.
+// Lookup of words in a table.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -12,13 +12,13 @@
 namespace sentencode {
 namespace {
 
-constexpr std::int64_t kSentencesPerPiece = 1024;  // of look-up
+constexpr std::int64_t kSentencesPerPiece = 1024;  // of lookup
 
 }  // namespace
 
-std::int32_t WordVectors::row_for(std::int32_t found, std::uint64_t hash) const {
-  if (found != StringTable::kMissing) [[likely]]
-    return found;
+std::int32_t WordVectors::row_for(std::int32_t id, std::uint64_t hash) const {
+  if (id != StringTable::kMissing) [[likely]]
+    return id;
   switch (oov()) {
     case OutOfVocabulary::skip:
     case OutOfVocabulary::subwords:
@@ -64,7 +64,7 @@ void WordVectors::append_ids(const Tokens& tokens, std::span<const std::size_t> 
   constexpr std::size_t kAtOnce = 256;
   std::array<std::int32_t, kAtOnce> rows;
   std::array<std::uint64_t, kAtOnce> hashes;
-  std::array<std::uint8_t, kAtOnce> rare;  // the places of what is not among the short words
+  std::array<std::uint8_t, kAtOnce> rare;  // indices of tokens that are not in short_words_
   const std::int64_t most = max_tokens > 0 ? max_tokens : std::numeric_limits<std::int64_t>::max();
   const bool makes = oov() == OutOfVocabulary::subwords;
   std::span<const std::string_view> views(tokens.views());
@@ -104,7 +104,7 @@ void WordVectors::append_ids(const Tokens& tokens, std::span<const std::size_t> 
 
 void WordVectors::lookup(const Tokenizer& tokenizer, const Sentences& sentences, std::int64_t begin,
                          std::int64_t end, Tokens& scratch, RaggedIds& out, std::int64_t max_tokens) const {
-  // Words of some sentences are looked up together: while memory brings one, others are asked for.
+  // Words of several sentences are looked up together, to overlap their memory accesses.
   constexpr std::int64_t kTogether = 16;
   std::array<std::size_t, kTogether> ends;
   for (std::int64_t i = begin; i < end;) {

@@ -1,4 +1,4 @@
-// What the files of WordVectors share.
+// Internals of WordVectors.
 #pragma once
 
 #include <array>
@@ -14,10 +14,10 @@
 namespace sentencode {
 
 inline constexpr std::string_view kVectorsFormat = "sentencode.vectors";
-inline constexpr std::int64_t kRandomRows = 256;     // that stand for unknown words under the policy `random`
-inline constexpr std::int64_t kRowsPerPiece = 1024;  // of work over the whole table
+inline constexpr std::int64_t kRandomRows = 256;     // of unknown words, for the policy `random`
+inline constexpr std::int64_t kRowsPerPiece = 1024;  // per piece of work
 
-inline const RaggedIds kNoneMade;  // for ids that are all the table's
+inline const RaggedIds kNoneMade;  // for ids of the table only
 
 struct WordVectors::Lazy {
   std::once_flag once;
@@ -28,7 +28,7 @@ inline bool are_lengths(std::array<std::int32_t, 2> lengths) {
   return lengths[0] >= 0 && lengths[0] <= lengths[1];
 }
 
-/// Stores one row, or says what is wrong with it.
+/// Stores a row; InvalidInput if a value cannot be stored.
 void store_checked(std::span<const float> values, Storage storage, std::byte* row, float* scale,
                    std::string_view word);
 

@@ -1,4 +1,4 @@
-// Rows of a table, and sums of them: the hot loops of encoding.
+// Rows of a table and their sums: the hot loops of encoding.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -11,11 +11,11 @@
 namespace sentencode {
 
 void WordVectors::prefetch(std::int32_t id) const {
-  if (id >= rows()) return;  // it was just made
+  if (id >= rows()) return;  // made just now
   const std::byte* start = row_of(kNoneMade, id);
   const std::size_t bytes = row_bytes();
   for (std::size_t i = 0; i < bytes; i += 64) __builtin_prefetch(start + i);
-  __builtin_prefetch(start + bytes - 1);  // rows need not begin where a cache line does
+  __builtin_prefetch(start + bytes - 1);  // rows are not aligned to cache lines
 }
 
 void WordVectors::sum(std::span<const std::int32_t> ids, const float* weights, float* out) const {
@@ -29,14 +29,14 @@ void WordVectors::sum(const RaggedIds& of, std::span<const std::int32_t> ids, co
 
 void WordVectors::sum(const RaggedIds& of, std::span<const std::int32_t> ids, const float* weights,
                       float scale, float* out) const {
-  constexpr std::size_t kRows = 64;  // whose addresses are gathered before their sum
+  constexpr std::size_t kRows = 64;  // summed per call
   std::array<const std::byte*, kRows> rows;
   std::array<float, kRows> factors;
   const SumRows kernel = row_kernels().sum[static_cast<std::size_t>(storage())];
   const bool scaled = storage() == Storage::int8;
   const bool weighted = weights != nullptr || scaled || scale != 1.0F;
   const auto last =
-      static_cast<std::int32_t>(this->rows() - 1);  // whose weight is that of rows that were made
+      static_cast<std::int32_t>(this->rows() - 1);  // its weight is that of rows made of subwords
   bool add = false;
   do {
     const auto piece = ids.first(std::min(ids.size(), kRows));
@@ -56,8 +56,7 @@ void WordVectors::scaled_sums(const RaggedIds& sentences, const float* weights, 
                               MatrixView out) const {
   ST_CHECK(out.rows() == sentences.size() && out.cols() == dim(), InvalidInput, "sums: out must be [",
            sentences.size(), ", ", dim(), "], is [", out.rows(), ", ", out.cols(), "]");
-  // Rows are asked for about a sentence before they are needed: late enough to stay in the nearest cache,
-  // early enough to have arrived.
+  // Rows are prefetched about a sentence ahead, which is late enough to stay in the L1 cache.
   constexpr std::size_t kAhead = 24;
   const std::span ids(sentences.ids);
   std::size_t asked = 0;
@@ -101,32 +100,32 @@ void WordVectors::matrix(float* out) const {
 
 std::vector<std::pair<std::int32_t, float>> WordVectors::most_similar(
     const float* query, std::int64_t k, std::span<const std::int32_t> exclude) const {
-  using Found = std::pair<std::int32_t, float>;
+  using Hit = std::pair<std::int32_t, float>;
   ST_CHECK(k >= 0, InvalidInput, "most_similar: the number of words must not be negative, got ", k);
   const Vector q = Eigen::Map<const Vector>(query, dim()).stableNormalized();
-  const auto better = [](const Found& a, const Found& b) {
+  const auto better = [](const Hit& a, const Hit& b) {
     return a.second != b.second ? a.second > b.second : a.first < b.first;
   };
-  const auto keep_best = [&](std::vector<Found>& found) {
-    const auto count = std::min(found.size(), static_cast<std::size_t>(k));
-    std::partial_sort(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(count), found.end(), better);
-    found.resize(count);
+  const auto keep_best = [&](std::vector<Hit>& hits) {
+    const auto count = std::min(hits.size(), static_cast<std::size_t>(k));
+    std::partial_sort(hits.begin(), hits.begin() + static_cast<std::ptrdiff_t>(count), hits.end(), better);
+    hits.resize(count);
   };
 
-  std::vector<std::vector<Found>> pieces(
+  std::vector<std::vector<Hit>> pieces(
       static_cast<std::size_t>((size() + kRowsPerPiece - 1) / kRowsPerPiece));
   parallel_for(0, size(), kRowsPerPiece, [&](std::int64_t begin, std::int64_t end) {
-    auto& found = pieces[static_cast<std::size_t>(begin / kRowsPerPiece)];
+    auto& hits = pieces[static_cast<std::size_t>(begin / kRowsPerPiece)];
     Vector values(dim());
     for (auto i = static_cast<std::int32_t>(begin); i < end; ++i) {
       if (std::find(exclude.begin(), exclude.end(), i) != exclude.end()) continue;
       row(i, values.data());
       const auto length = static_cast<float>(std::sqrt(squared_length(values)));
-      found.emplace_back(i, length > 0.0F ? q.dot(values) / length : 0.0F);
+      hits.emplace_back(i, length > 0.0F ? q.dot(values) / length : 0.0F);
     }
-    keep_best(found);
+    keep_best(hits);
   });
-  std::vector<Found> best;
+  std::vector<Hit> best;
   for (const auto& piece : pieces) best.insert(best.end(), piece.begin(), piece.end());
   keep_best(best);
   return best;

@@ -9,12 +9,12 @@
 namespace sentencode {
 namespace {
 
-constexpr std::int64_t kWordsPerBlock = 8192;  // held as text at a time
+constexpr std::int64_t kWordsPerBlock = 8192;  // formatted at a time
 constexpr std::int64_t kWordsPerPiece = 256;
 
 bool is_white(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
-/// A word that would come back as another, or as several fields, cannot be written.
+/// Refuses words that would be read back as another word, or as several fields.
 void check_word(std::string_view word, bool spaces) {
   const bool inner = !word.empty() && !is_white(word.front()) && !is_white(word.back()) &&
                      std::none_of(word.begin(), word.end(),
@@ -27,13 +27,13 @@ void append_numbers(const float* row, std::int64_t dim, std::string& out) {
   char buffer[32];
   for (std::int64_t i = 0; i < dim; ++i) {
     const auto result =
-        std::to_chars(buffer, buffer + sizeof buffer, row[i]);  // the shortest that reads back the same
+        std::to_chars(buffer, buffer + sizeof buffer, row[i]);  // the shortest that reads back exactly
     out += ' ';
     out.append(buffer, result.ptr);
   }
 }
 
-/// Writes one record a word, made by `append(word, row, out)` on all threads.
+/// Writes one record per word, formatted by append(word, row, out) on all threads.
 template <typename Append>
 void write_records(const WordVectors& vectors, const std::string& path, const std::string& header,
                    bool spaces, const Append& append) {

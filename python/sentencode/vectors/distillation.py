@@ -385,7 +385,7 @@ def _solve(
                 "the solution cannot be resumed if interrupted: %s cannot be written: %s", folder, error
             )
 
-    solution = sums.solve(prior, penalty=penalty, tolerance=_TOLERANCE, kept=load, keep=save, progress=report)
+    solution = sums.solve(prior, penalty=penalty, tolerance=_TOLERANCE, load=load, save=save, progress=report)
     for path in folder.glob("solving-*.npz"):
         with contextlib.suppress(OSError):
             if path.name.startswith(name) or time.time() - path.stat().st_mtime > _EXPIRY:
@@ -414,7 +414,7 @@ def _try_penalties(
 ) -> tuple[dict[float, float], float]:
     """Held-out error of each lambda, and of the prior, on some dimensions."""
     dims = np.unique(np.linspace(0, prior.shape[1] - 1, min(_COLUMNS, prior.shape[1])).astype(int)).tolist()
-    train, held_out = train.of_columns(dims), held_out.of_columns(dims)
+    train, held_out = train.columns(dims), held_out.columns(dims)
     prior, mean = np.ascontiguousarray(prior[:, dims]), train.mean()
     errors: dict[float, float] = {}
 

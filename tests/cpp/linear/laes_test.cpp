@@ -138,9 +138,9 @@ TEST_P(LaesTest, SelectIsAsEncodingWithEachHiddenSize) {
     EXPECT_EQ(curve.settings, sizes);
     const bool combined = curve.name == "sum" || curve.name == "concat";
     for (std::size_t i = 0; i < sizes.size(); ++i) {
-      const auto smaller =
-          laes->resized(sizes[i], combined ? Options::Direction::both : direction_named(curve.name),
-                        combined ? combine_named(curve.name) : Options::Combine::sum);
+      const auto smaller = laes->resized(
+          sizes[i], combined ? Options::Direction::both : parse_enum<Options::Direction>(curve.name),
+          combined ? parse_enum<Options::Combine>(curve.name) : Options::Combine::sum);
       std::vector<double> cosines(60);
       cosine_of_pairs(smaller->encode(one.sentences()), smaller->encode(two.sentences()), cosines);
       EXPECT_NEAR(curve.pearson[i], pearson(cosines, gold), 1e-4) << curve.name << " " << sizes[i];
@@ -565,8 +565,8 @@ TEST(Laes, RefusesOptionsThatMakeNoSense) {
   Example example(5);
   EXPECT_THROW_WITH(Laes(example.words(), {.hidden = 0}), InvalidInput, "hidden must be at least 1, got 0");
   EXPECT_THROW_WITH(Laes(example.words(), {.max_length = 0}), InvalidInput, "max_length must be 1 to 10000");
-  EXPECT_THROW_WITH(mode_named("best"), InvalidInput,
-                    "mode must be one of 'hidden', 'reconstruction', 'residual', got 'best'");
+  EXPECT_THROW_WITH(parse_enum<Options::Mode>("best"), InvalidInput,
+                    "mode must be 'hidden', 'reconstruction' or 'residual', got 'best'");
   const auto laes = fitted(example, Texts{"w1 w2", "w3"}, {.hidden = 2});
   EXPECT_THROW_WITH(laes->autoencoder(Reading::backward), InvalidInput, "it has no backward part");
   EXPECT_THROW_WITH(laes->resized(1, Options::Direction::both, Options::Combine::sum), InvalidInput,

@@ -61,7 +61,7 @@ TEST(PrefixGram, RefusesWhatNoMemoryHolds) {
   one.offsets.push_back(10'000);
   PrefixGram gram = gram_of(one, example.words(), Reading::forward, 10'000);
   EXPECT_THROW_WITH(gram.absorb(example.words()), InvalidInput,
-                    "a sentence of 10000 known words of 130 numbers needs 13521 GB");
+                    "a sentence of 10000 known words of 130 dimensions needs 13521 GB");
 }
 
 TEST(PrefixGram, MeanDoesNotDependOnWhatIsWaiting) {

@@ -148,16 +148,15 @@ TEST(Tokenizer, JsonThatIsNotOneIsRefused) {
   }
 }
 
-TEST(Tokenizer, UnknownNamesAreRefusedWithTheKnownOnes) {
+TEST(Tokenizer, RefusesUnknownNamesAndListsTheOthers) {
   try {
-    split_named("letters");
+    parse_enum<Split>("letters");
     FAIL();
   } catch (const InvalidInput& error) {
     EXPECT_STREQ(error.what(),
-                 "tokenizer: unknown split 'letters'; expected one of 'whitespace', 'words', 'punctuation', "
-                 "'external'");
+                 "split must be 'whitespace', 'words', 'punctuation' or 'external', got 'letters'");
   }
-  EXPECT_EQ(invalid_named("refuse"), InvalidUtf8::refuse);
+  EXPECT_EQ(parse_enum<InvalidUtf8>("refuse"), InvalidUtf8::refuse);
 }
 
 }  // namespace

@@ -184,8 +184,8 @@ TEST(Cooccurrence, RefusesOptionsThatMeanNothing) {
   EXPECT_THROW(make({.size = 0}), InvalidInput);
   EXPECT_THROW(make({.size = 1001}), InvalidInput);
   EXPECT_THROW(make({.buffer = 0}), InvalidInput);
-  EXPECT_THROW(window_weight_named("quadratic"), InvalidInput);
-  EXPECT_EQ(window_weight_named("harmonic"), WindowWeight::harmonic);
+  EXPECT_THROW(parse_enum<WindowWeight>("quadratic"), InvalidInput);
+  EXPECT_EQ(parse_enum<WindowWeight>("harmonic"), WindowWeight::harmonic);
 }
 
 }  // namespace

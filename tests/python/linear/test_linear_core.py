@@ -348,11 +348,11 @@ def rewritten(path: Path, change) -> Path:
         (lambda m, c: c.pop("mode"), "mode is missing"),
         (
             lambda m, c: c.update(mode="best"),
-            "mode must be one of",
+            "mode must be 'hidden', 'reconstruction' or 'residual', got 'best'",
         ),
         (lambda m, c: c.update(mode=3), "mode must be a string"),
         (lambda m, c: c.update(hidden=9), "'forward.a'"),
-        (lambda m, c: c.update(hidden=-1), "hidden must be a whole number of at least 1, got -1"),
+        (lambda m, c: c.update(hidden=-1), "hidden must be an integer of at least 1, got -1"),
         (lambda m, c: c.update(hidden=1 << 62), "hidden must be a whole number"),
         (lambda m, c: c.update(center="no"), "center must be true or false"),
         (lambda m, c: c.update(center=True), "'forward.centre'"),

@@ -594,7 +594,7 @@ def test_wrong_results_of_word_rows_are_reported(spelling, vectors, monkeypatch)
     for alphabet, most, error, why in [
         (b"abc", 4, TypeError, r"Spelling\.alphabet must be a str"),
         ("abc", 0, ValueError, r"Spelling\.max_characters must be"),
-        ("abca", 4, ValueError, "'a' is there twice"),
+        ("abca", 4, ValueError, "'a' occurs twice"),
     ]:
         with monkeypatch.context() as patch:
             patch.setattr(Spelling, "alphabet", alphabet)

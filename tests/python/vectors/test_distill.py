@@ -88,8 +88,8 @@ def test_matches_scipys_least_squares(problem, penalty):
     assert sums.error(table, sums.mean()) == pytest.approx(error, abs=1e-5)
     student = a @ prior
     moments = sums.moments(prior)
-    assert_allclose(moments.own, student.T @ student, rtol=1e-4, atol=1e-4 * np.square(student).sum())
-    assert_allclose(moments.teacher, student.T @ t, rtol=1e-4, atol=1e-4 * np.abs(student.T @ t).max())
+    assert_allclose(moments.gram, student.T @ student, rtol=1e-4, atol=1e-4 * np.square(student).sum())
+    assert_allclose(moments.cross, student.T @ t, rtol=1e-4, atol=1e-4 * np.abs(student.T @ t).max())
 
 
 def test_large_lambda_gives_the_prior_and_zero_gives_least_squares(problem):
@@ -194,21 +194,21 @@ def test_cached_columns_are_not_solved_again(problem):
     sums = sums_of(sentences, words, weights, teacher, 40)
     prior = np.random.default_rng(5).standard_normal((len(words), 40)).astype(np.float32)
     blocks = {}
-    table, residual, iterations = sums.solve(prior, keep=lambda first, *block: blocks.update({first: block}))
+    table, residual, iterations = sums.solve(prior, save=lambda first, *block: blocks.update({first: block}))
     assert sorted(blocks) == [0, 16, 32]
     assert np.array_equal(np.hstack([blocks[first][0] for first in sorted(blocks)]), table)
     assert (residual, iterations) == tuple(max(block[i] for block in blocks.values()) for i in (1, 2))
     solved = []
     again = sums.solve(
         prior,
-        kept=lambda first: blocks[first] if first else None,
-        keep=lambda first, *block: solved.append(first),
+        load=lambda first: blocks[first] if first else None,
+        save=lambda first, *block: solved.append(first),
     )
     assert solved == [0]
     assert np.array_equal(again[0], table)
     assert again[1:] == (residual, iterations)
     # A block of another shape is ignored.
-    sums.solve(prior, kept=lambda first: blocks[32], keep=lambda first, *block: solved.append(first))
+    sums.solve(prior, load=lambda first: blocks[32], save=lambda first, *block: solved.append(first))
     assert sorted(solved) == [0, 0, 16]
 
 

@@ -8,14 +8,14 @@
 
 namespace sentencode {
 
-/// The rows that classifiers are fitted to: embeddings, or what is made of pairs of them. Rows of pairs are
-/// made block by block when they are used, so that half a million of them need no memory.
+/// The input of classifiers: embeddings, or features of pairs of them. Those of pairs are computed block by
+/// block when they are used, so that half a million pairs need no memory.
 class Features {
  public:
-  /// Embeddings [n, d], floating: their rows.
+  /// Embeddings [n, d], of a floating type.
   explicit Features(at::Tensor embeddings);
-  /// Row i is made of u = embeddings[first[i]] and v = embeddings[second[i]]; first and second int64 [n].
-  /// `parts`, each "u", "v", "|u-v|" or "u*v", stand side by side.
+  /// Pairs u = embeddings[first[i]] and v = embeddings[second[i]]; first and second int64 [n]. Row i
+  /// concatenates `parts`, each "u", "v", "|u-v|" or "u*v".
   Features(at::Tensor embeddings, at::Tensor first, at::Tensor second, const std::vector<std::string>& parts);
 
   std::int64_t rows() const;
@@ -25,7 +25,7 @@ class Features {
   at::Tensor block(std::int64_t begin, std::int64_t end) const;
   /// [index.size(0), dim], float32; index int64.
   at::Tensor rows_at(const at::Tensor& index) const;
-  /// Some of the rows, of the same embeddings; index int64.
+  /// The features of some rows; index int64.
   Features part(const at::Tensor& index) const;
 
  private:
@@ -34,7 +34,7 @@ class Features {
   at::Tensor joined(const at::Tensor& first, const at::Tensor& second) const;
 
   at::Tensor embeddings_;      // [m, d]
-  at::Tensor first_, second_;  // [n], undefined where rows are the embeddings', or no pairs
+  at::Tensor first_, second_;  // [n], undefined if there are no pairs
   std::vector<Part> parts_;
 };
 

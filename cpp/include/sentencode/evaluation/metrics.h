@@ -5,20 +5,24 @@
 #include <vector>
 
 #include "sentencode/dense.h"
+#include "sentencode/enum_names.h"
 
-/// How well scores agree. All of them refuse values that are not finite, and lists of different length.
+/// Correlations and their intervals. All functions refuse values that are not finite, and spans of unequal
+/// length.
 namespace sentencode {
 
 enum class Correlation { pearson, spearman };
+template <>
+inline constexpr EnumNames<2> kEnumNames<Correlation>{"correlation", {"pearson", "spearman"}};
 
-/// Between -1 and 1; not a number where it is undefined: fewer than two pairs, or all of one side equal.
+/// Correlation in [-1, 1]; NaN if there are fewer than two pairs, or all values of one side are equal.
 double pearson(std::span<const double> x, std::span<const double> y);
 double spearman(std::span<const double> x, std::span<const double> y);
 
-/// 1 for the smallest; equal values share the mean of the ranks that they take up.
+/// Ranks from 1 for the smallest; equal values get the mean of their ranks.
 std::vector<double> ranks(std::span<const double> values);
 
-/// out[i] = cosine of a's row i and b's row i, summed in double; 0 where a row is zero.
+/// out[i] = cosine of row i of a and row i of b, summed in double; 0 if one of them is zero.
 void cosine_of_pairs(const ConstRef<float>& a, const ConstRef<float>& b, std::span<double> out);
 
 struct BootstrapOptions {
@@ -26,10 +30,9 @@ struct BootstrapOptions {
   std::uint64_t seed = 1111;
 };
 
-/// The correlation of each of many samples of (x_i, y_i), drawn with replacement and as long as the original.
-/// Which pairs a sample holds depends on seed, length and the sample's number alone, not on threads and not
-/// on the values: so the results for two systems that were scored on the same pairs can be subtracted sample
-/// by sample.
+/// Correlations of bootstrap samples of the pairs (x_i, y_i). The indices of a sample depend only on the
+/// seed, the length and the sample's index, so that results of two systems for the same pairs can be
+/// subtracted sample by sample.
 std::vector<double> bootstrap(Correlation correlation, std::span<const double> x, std::span<const double> y,
                               const BootstrapOptions& options = {});
 
@@ -37,7 +40,7 @@ struct Interval {
   double low, high;
 };
 
-/// The middle `confidence` of the values, ends interpolated. Values that are not a number are left out.
+/// The interval of the middle `confidence` of the values, with interpolated ends. NaN is ignored.
 Interval percentile_interval(std::vector<double> values, double confidence = 0.95);
 
 }  // namespace sentencode

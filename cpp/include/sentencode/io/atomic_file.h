@@ -8,22 +8,22 @@
 
 namespace sentencode {
 
-/// Writes a file that is there whole or not at all: a temporary sibling, flushed to disk, then renamed. So
-/// whoever has the old file mapped keeps it as it was. It keeps its permissions. A symbolic link is replaced
-/// and never followed; where the user chose the name, `link_target` follows it. What writers of the same file
-/// left when they were killed is removed: nobody holds the lock on it.
+/// Writes a file atomically: a temporary sibling is flushed to disk, then renamed. Processes that have the
+/// old file mapped keep its content. Permissions are kept. Symbolic links are replaced, not followed; for
+/// names chosen by the user, `link_target` follows them. Temporary files of killed writers of the same file
+/// are removed; living writers hold a lock.
 class AtomicFile {
  public:
   explicit AtomicFile(std::string path);
-  ~AtomicFile() { discard(); }  // an uncommitted file leaves nothing behind
+  ~AtomicFile() { discard(); }  // removes a file that was not committed
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
   void commit();
-  void discard();                                 // unless it was committed
-  int descriptor() const { return descriptor_; }  // for who writes by other means, past our buffer
+  void discard();                                 // does nothing after commit
+  int descriptor() const { return descriptor_; }  // for unbuffered writes
 
  private:
   void flush();
@@ -34,13 +34,14 @@ class AtomicFile {
   std::vector<std::byte> buffer_;
 };
 
-/// The file that a name chosen by the user leads to: that of a symbolic link, or the name itself.
+/// The target of a symbolic link; any other path is returned unchanged.
 std::string link_target(const std::string& path);
 
-/// Removes a file unless a process has it mapped, or writes it; whether it did.
+/// Removes a file unless a process has it mapped or writes it. Returns whether it was removed.
 bool remove_unused(const std::string& path);
 
-/// Removes what killed writers of a folder's files left there; of the file `name` alone, unless it is empty.
+/// Removes temporary files of killed writers from a folder; only those of the file `name`, unless it is
+/// empty.
 void remove_leftovers(const std::string& folder, const std::string& name = {});
 
 }  // namespace sentencode

@@ -7,8 +7,8 @@
 
 namespace sentencode {
 
-/// A file mapped read-only. Pages are read when they are touched. It is locked as read (flock, where the file
-/// system has that): `remove_unused` leaves it.
+/// A file mapped read-only. It holds a shared lock (flock, if the file system has it), so that
+/// `remove_unused` does not remove it.
 class MappedFile {
  public:
   static std::shared_ptr<const MappedFile> open(const std::string& path);

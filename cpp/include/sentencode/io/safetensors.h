@@ -17,10 +17,10 @@
 namespace sentencode {
 
 enum class DType { boolean, u8, i8, u16, i16, f16, bf16, u32, i32, f32, u64, i64, f64 };
-std::string_view dtype_name(DType dtype);  // as the format writes it: "U8", "F16", ...
+std::string_view dtype_name(DType dtype);  // as in the format: "U8", "F16", ...
 std::size_t dtype_size(DType dtype);
 
-/// A named array that somebody else owns.
+/// A view of an array.
 struct Tensor {
   DType dtype = DType::f32;
   std::vector<std::int64_t> shape;
@@ -29,7 +29,7 @@ struct Tensor {
   std::int64_t elements() const;
 };
 
-/// The type of a tensor whose elements are seen as T. float16 has no C++ type here: take its bytes.
+/// The DType of T. There is no C++ type for float16: use its bytes.
 template <typename T>
 constexpr DType dtype_of() {
   if constexpr (std::same_as<T, char> || std::same_as<T, std::uint8_t>) return DType::u8;
@@ -52,13 +52,13 @@ Tensor tensor_of(const RowMajor<T>& m) {
   return tensor_of(std::span<const T>(m.data(), static_cast<std::size_t>(m.size())), {m.rows(), m.cols()});
 }
 
-/// A file of named arrays, mapped. The header is checked whole (sizes, offsets without holes or overlap,
-/// known types, no duplicate keys, bounded length and depth) before anything is looked at; FormatError names
-/// the tensor and the byte. Where the file has checksums, that of its header is checked as well.
+/// A mapped file of named arrays. The whole header is checked when it is opened: sizes, offsets without holes
+/// or overlap, types, no duplicate keys, bounded length and depth, and its checksum, if there is one.
+/// FormatError names the tensor and the byte.
 class SafeTensors {
  public:
   static std::shared_ptr<const SafeTensors> open(const std::string& path);
-  /// The same from memory that `keep` owns; messages call it `source`.
+  /// The same from memory owned by `keep`; messages call it `source`.
   static std::shared_ptr<const SafeTensors> parse(std::shared_ptr<const void> keep,
                                                   std::span<const std::byte> bytes, std::string source,
                                                   std::string path = {});
@@ -66,19 +66,19 @@ class SafeTensors {
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   const std::map<std::string, Tensor>& tensors() const { return tensors_; }
   bool has(const std::string& name) const { return tensors_.contains(name); }
-  bool has_checksums() const { return has_checksums_; }  // those of tensors are checked by `verify`
-  const std::string& path() const { return path_; }      // empty where there is no file
-  const std::string& source() const { return source_; }  // the same, or what messages call it
+  bool has_checksums() const { return has_checksums_; }  // of tensors: see `verify`
+  const std::string& path() const { return path_; }      // empty if there is no file
+  const std::string& source() const { return source_; }  // path, or its name in messages
 
-  /// Reads a tensor whole: FormatError unless it is as it was written, with the range of bytes where
-  /// checksums are those of blocks. Nothing where there are no checksums.
+  /// Compares a tensor with its checksums, if there are any. FormatError if it differs, with the range of
+  /// bytes for checksums of blocks.
   void verify(const std::string& name) const;
 
-  /// One tensor; FormatError unless it is there with this type and shape (-1 matches any extent).
+  /// A tensor; FormatError unless it exists with this type and shape (-1 matches any size).
   const Tensor& tensor(const std::string& name, DType dtype, std::span<const std::int64_t> shape) const;
 
-  /// Its values where they lie. They must lie as their type asks, which they do in files that we or the
-  /// safetensors package wrote; FormatError otherwise.
+  /// A view of its values. FormatError unless they are aligned, as in files that this library or the
+  /// safetensors package wrote.
   template <typename T>
   std::span<const T> values(const std::string& name, std::span<const std::int64_t> shape) const {
     const Tensor& found = tensor(name, dtype_of<T>(), shape);
@@ -105,14 +105,14 @@ class SafeTensors {
   bool has_checksums_ = false;
 };
 
-/// Writes such a file, with checksums, atomically: the tensors by falling element size, then by name, so that
-/// each is aligned to its elements. The header is padded so that the largest tensor begins at a multiple of
-/// 64 bytes where that can be: its rows, when mapped, are aligned to cache lines.
+/// Writes such a file atomically, with checksums. Tensors are ordered by descending element size, then by
+/// name, which aligns them. The header is padded so that the largest tensor begins at a multiple of 64 bytes
+/// if possible: its rows are then aligned to cache lines when mapped.
 void write_safetensors(const std::string& path, const std::map<std::string, Tensor>& tensors,
                        const std::map<std::string, std::string>& metadata);
 
-/// A tensor that is larger than memory: `write` hands its bytes, in order and in pieces of any size, to what
-/// it is given.
+/// A tensor that is larger than memory: `write` passes its bytes, in order and in pieces of any size, to its
+/// argument.
 using ByteSink = std::function<void(std::span<const std::byte>)>;
 struct StreamedTensor {
   DType dtype = DType::f32;
@@ -120,20 +120,19 @@ struct StreamedTensor {
   std::function<void(const ByteSink&)> write;
 };
 
-/// Checksums of tensors by blocks of a megabyte, as metadata: {"checksum.blocks.<tensor>": eight hexadecimal
-/// digits a block}. `also` receives all bytes, in the order of the tensors' names.
+/// Checksums of tensors in blocks of a megabyte, as metadata: {"checksum.blocks.<tensor>": eight hexadecimal
+/// digits per block}. `also` receives all bytes, in the order of the tensors' names.
 std::map<std::string, std::string> block_checksums(const std::map<std::string, StreamedTensor>& tensors,
                                                    const ByteSink& also = {});
 
-/// The same file, from tensors that are never held as a whole. Its metadata gets the header's checksum if it
-/// has those of tensors. InternalError when a tensor does not give as many bytes as its shape asks for.
+/// Writes such a file from streamed tensors. The header's checksum is added to the metadata if it contains
+/// those of tensors. InternalError if a tensor writes another number of bytes than its shape requires.
 void stream_safetensors(const std::string& path, const std::map<std::string, StreamedTensor>& tensors,
                         const std::map<std::string, std::string>& metadata);
 
-/// The pieces that such a file is made of, one after the other; those of tensors are the tensors' own memory.
-/// Without checksums: for memory.
+/// The content of such a file without checksums, in pieces; those of tensors are views of them.
 struct SafeTensorsPieces {
-  std::string header;  // with its length in front
+  std::string header;  // prefixed by its length
   std::vector<std::span<const std::byte>> data;
 };
 SafeTensorsPieces safetensors_pieces(const std::map<std::string, Tensor>& tensors,

@@ -6,11 +6,11 @@
 
 namespace sentencode {
 
-/// Memory that grows with a corpus: a mapped file without a name, which the system may write to the disk. It
-/// is gone with the object, or with the process.
+/// Memory in a mapped file without a name, which the system may write to disk. It is freed with the object or
+/// the process.
 class ScratchFile {
  public:
-  /// In this folder or, where nobody may write there, in the system's for temporary files.
+  /// In this folder or, if it is not writable, in the system's folder of temporary files.
   ScratchFile(const std::string& folder, std::size_t size);
   ~ScratchFile();
   ScratchFile(const ScratchFile&) = delete;

@@ -8,7 +8,7 @@
 
 namespace sentencode {
 
-/// SHA-256, our name for content: of bytes that come one piece after the other.
+/// Incremental SHA-256.
 class Sha256 {
  public:
   void update(std::span<const std::byte> bytes);

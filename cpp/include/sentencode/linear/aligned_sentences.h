@@ -12,7 +12,7 @@
 
 namespace sentencode {
 
-/// Some sentences side by side, longest first: what happens at one position happens to a run of rows.
+/// A batch of sentences, longest first, so that those with a word at position k are the first rows.
 class AlignedSentences {
  public:
   /// Position 0 is the last word in the order of `reading`, or the first.
@@ -23,15 +23,16 @@ class AlignedSentences {
   std::int64_t longest() const { return std::ssize(longer_); }
   std::int64_t sentence(std::int64_t row) const {
     return order_[static_cast<std::size_t>(row)];
-  }  // its number
+  }  // index of the sentence
   std::int64_t length(std::int64_t row) const { return std::ssize(words_of(row)); }
-  /// The first so many rows have a word at position k.
+  /// Number of rows that have a word at position k.
   std::int64_t longer(std::int64_t k) const {
     return k < longest() ? longer_[static_cast<std::size_t>(k)] : 0;
   }
 
-  /// x of positions [first, last), less centre unless that is empty: longer(first) rows, then longer(first +
-  /// 1) ... Where `sum` [size, n] is given, the rows' words are added to it.
+  /// x of positions [first, last), minus centre unless that is empty: longer(first) rows, then longer(first +
+  /// 1),
+  /// ... Adds each row's words to `sum` [size, n], unless it is null.
   Matrix words(const WeightedWords& words, const Vector& centre, std::int64_t first, std::int64_t last,
                Matrix* sum = nullptr) const;
 

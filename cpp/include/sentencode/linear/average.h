@@ -7,7 +7,7 @@
 
 namespace sentencode {
 
-/// The mean of a sentence's weighted rows: the bag of words. Nothing to fit.
+/// The mean of a sentence's weighted word vectors. Needs no fit.
 class Average final : public LinearEncoder {
  public:
   explicit Average(WeightedWords words) : LinearEncoder(std::move(words)) {}

@@ -14,13 +14,12 @@
 
 namespace sentencode {
 
-/// Sentence means e without what they have in common: e - sum_m f_m (e . c_m) c_m, where c_m is the m-th
-/// right singular vector of the fitted sentences' means (not centred), kept with the model: so a sentence's
-/// row does not depend on the others that are encoded with it. What SIF and uSIF share.
+/// Sentence means e without their common directions: e - sum_m f_m (e . c_m) c_m, where c_m is the m-th right
+/// singular vector of the means of the sentences of fit (not centred). Directions are part of the model, so
+/// that an embedding does not depend on the other sentences of its batch. Base class of SIF and uSIF.
 ///
-/// Results of degenerate input: a sentence without a known word has a zero row; a row of which no more than
-/// 1e-6 of its norm is left (one sentence, or all alike) is zero; with more components than the data have
-/// directions, the rest are zero and take nothing away.
+/// Degenerate input: sentences without known words get zeros, as do those of which less than 1e-6 of the norm
+/// remains (one sentence, or all equal); components beyond the rank of the data are zero and remove nothing.
 class CommonDirections : public LinearEncoder {
  public:
   using LinearEncoder::encode;
@@ -33,15 +32,15 @@ class CommonDirections : public LinearEncoder {
   void merge(const CommonDirections& other);
   void solve() override;
 
-  std::int64_t components() const { return components_; }  // asked for
+  std::int64_t components() const { return components_; }  // as configured
   Matrix directions() const;                               // [components, dim]; NotFitted
   Vector singular_values() const;                          // [components]
   Vector factors() const;                                  // f [components]
-  std::optional<SecondMoment> statistics() const;          // none: loaded without
+  std::optional<SecondMoment> statistics() const;          // nullopt: loaded without
   void set_statistics(SecondMoment statistics);
 
-  /// The Pearson correlation with `gold` of the pairs' cosines, for every number of components from 0 to the
-  /// largest: all from one decomposition.
+  /// Pearson correlation of the pairs' cosines with `gold`, for 0 to `largest` components, from one
+  /// decomposition.
   Curve select(const Sentences& first, const Sentences& second, std::span<const double> gold,
                std::int64_t largest) const;
 
@@ -52,11 +51,11 @@ class CommonDirections : public LinearEncoder {
     Vector factors;
   };
   CommonDirections(WeightedWords words, std::int64_t components);
-  /// The means that directions are taken from.
+  /// The sentence means before directions are removed.
   virtual void means(const Sentences& sentences, MatrixView out) const = 0;
-  /// f of the leading m directions from all singular values.
+  /// Factors f of the leading m directions, from all singular values.
   virtual Vector factors_of(const Vector& singular_values) const = 0;
-  /// Another encoder's statistics, or what it made of them.
+  /// Takes over the statistics and parameters of another encoder.
   void take_from(const CommonDirections& other);
   void write_fitted(ModelContents& contents, const SaveOptions& options) const;
   void read_fitted(const SavedModel& saved);
@@ -67,10 +66,10 @@ class CommonDirections : public LinearEncoder {
   Fitted leading(const Spectrum<double>& spectrum, std::int64_t count) const;
 
   std::int64_t components_;
-  mutable std::mutex mutex_;  // guards what follows; nothing is computed under it that can be interrupted
+  mutable std::mutex mutex_;  // guards the members below; no interruptible computation under it
   std::optional<SecondMoment> statistics_;
-  bool stale_ = false;                      // the statistics know more than the parameters
-  std::uint64_t changes_ = 0, solved_ = 0;  // of the statistics, and up to which one the parameters know them
+  bool stale_ = false;                      // statistics have changed since the parameters were computed
+  std::uint64_t changes_ = 0, solved_ = 0;  // versions of the statistics, and of those of the parameters
   std::shared_ptr<const Fitted> fitted_;
 };
 

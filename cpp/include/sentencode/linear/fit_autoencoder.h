@@ -8,15 +8,15 @@
 
 namespace sentencode {
 
-/// Solves for p hidden units, by the smallest of three problems: C; as long as all sentences wait, K = Xi
-/// Xi^T, or C in fewer columns (see Cut). p may exceed the rank: then the remaining rows are zero.
-/// InvalidInput when no word was seen, or when the memory does not suffice, also for the sums and the results
-/// of as many `others`.
+/// Computes the parameters for p hidden units from the smallest of three eigenproblems: C or, while all
+/// sentences are waiting, K = Xi Xi^T, or C with fewer columns (see Reduction). Rows beyond the rank are
+/// zero. InvalidInput if there are no words, or not enough memory, including that of `others` more
+/// directions.
 Autoencoder fit_autoencoder(const PrefixGram& gram, const WeightedWords& words, std::int64_t p, bool centred,
                             bool keep_u, std::int64_t others = 0);
 
-/// The parameters for p hidden units, of words [n], from C's leading eigenpairs, at most p. sums_in_double:
-/// as PrefixGram's, which says how small an eigenvalue may be.
+/// The parameters for p hidden units and words [n] from at most p leading eigenpairs of C. sums_in_double: As
+/// of PrefixGram; decides which eigenvalues are rounding errors.
 Autoencoder autoencoder_of(Spectrum<double> c, std::int64_t n, std::int64_t p, bool sums_in_double,
                            bool keep_u);
 

@@ -1,36 +1,37 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
+
+#include "sentencode/enum_names.h"
 
 namespace sentencode {
 
 struct LaesOptions {
   enum class Mode { hidden, reconstruction, residual };  // section V.A, V.B, V.C
   enum class Direction { forward, backward, both };      // section V.D
-  enum class Combine { sum, concat };                    // eq. 7 and 8, where direction is both
+  enum class Combine { sum, concat };                    // eq. 7 and 8, if direction is both
   enum class State {
     recursive,   // h_t = A x_t + B h_(t-1), as the paper encodes
-    projection,  // the words' best representation by p numbers, U^T [x_l; x_(l-1); ...]: the same at full
-                 // rank
+    projection,  // U^T [x_l; x_(l-1); ...], the best p-dimensional code of the words; equal at full rank
   };
 
   std::int64_t hidden = 150;  // n_h
   Mode mode = Mode::residual;
   Direction direction = Direction::forward;
   Combine combine = Combine::sum;
-  bool center = false;  // the mean word is taken away before, and given back to reconstructions
+  bool center = false;  // subtract the mean word vector; reconstructions add it again
   State state = State::recursive;
-  std::int64_t max_length = 64;  // words of a sentence that are fitted to: memory grows with its square
+  std::int64_t max_length = 64;  // words of a sentence used by fit: memory grows with its square
 };
 
-std::string_view name_of(LaesOptions::Mode mode);
-std::string_view name_of(LaesOptions::Direction direction);
-std::string_view name_of(LaesOptions::Combine combine);
-std::string_view name_of(LaesOptions::State state);
-LaesOptions::Mode mode_named(std::string_view name);
-LaesOptions::Direction direction_named(std::string_view name);
-LaesOptions::Combine combine_named(std::string_view name);
-LaesOptions::State state_named(std::string_view name);
+template <>
+inline constexpr EnumNames<3> kEnumNames<LaesOptions::Mode>{"mode", {"hidden", "reconstruction", "residual"}};
+template <>
+inline constexpr EnumNames<3> kEnumNames<LaesOptions::Direction>{"direction",
+                                                                 {"forward", "backward", "both"}};
+template <>
+inline constexpr EnumNames<2> kEnumNames<LaesOptions::Combine>{"combine", {"sum", "concat"}};
+template <>
+inline constexpr EnumNames<2> kEnumNames<LaesOptions::State>{"state", {"recursive", "projection"}};
 
 }  // namespace sentencode

@@ -12,33 +12,31 @@
 
 namespace sentencode {
 
-struct ModelContents;  // of a file that is being written
-struct SavedModel;     // a file that was opened
+struct ModelContents;
+struct SavedModel;
 
-/// An encoder over weighted words. Encoding is safe from several threads, also while another one fits: it
-/// uses the parameters that were there when it began.
+/// An encoder of weighted word vectors. Encoding is thread-safe, also while another thread fits: it uses the
+/// parameters from when it began.
 class LinearEncoder : public Encoder {
  public:
   using Encoder::encode;
   const WeightedWords& words() const { return words_; }
 
-  /// Whether there are parameters to encode with.
   virtual bool fitted() const = 0;
-  /// Adds sentences to the statistics. Safe from several threads.
+  /// Adds sentences to the statistics. Thread-safe.
   virtual void partial_fit(const Sentences& sentences) = 0;
-  /// Makes parameters of the statistics, if any were added since the last time. InvalidInput when there is
-  /// nothing to fit to.
+  /// Computes the parameters from the statistics, if these have changed. InvalidInput if they are empty.
   virtual void solve() = 0;
 
   void save(const std::string& path) const final { save(path, SaveOptions{}); }
-  /// One safetensors file, written atomically.
+  /// Writes a safetensors file atomically.
   void save(const std::string& path, const SaveOptions& options) const;
-  /// The same file's bytes, without vectors: for pickles, and for workers that send back what they counted.
+  /// The content of such a file without vectors, for pickles and for workers that return statistics.
   std::string to_bytes(bool statistics) const;
   static std::unique_ptr<LinearEncoder> from_bytes(std::string bytes,
                                                    std::shared_ptr<const WordVectors> vectors);
 
-  /// Text that is saved along and means nothing here: the settings of whoever wraps this encoder.
+  /// A string for the wrapping layer that is saved with the encoder.
   std::string params() const { return *params_.get(); }
   void set_params(std::string params) { params_.set(std::move(params)); }
 

@@ -10,23 +10,23 @@
 
 namespace sentencode {
 
-/// How well a family of encoders agrees with people: one correlation for every setting tried.
+/// Correlations with human scores, one for every setting of an encoder.
 struct Curve {
-  std::string name;                    // which encoders: "SIF", "forward", "sum", ...
+  std::string name;                    // "SIF", "forward", "sum", ...
   std::vector<std::int64_t> settings;  // numbers of components, or of hidden units
-  std::vector<double> pearson;         // as many; not a number where all cosines or all scores are equal
+  std::vector<double> pearson;         // for each setting; NaN if all cosines or all scores are equal
 
-  /// The place of the best; the first of equals.
+  /// Index of the best setting, the first of equals.
   std::size_t best() const;
 };
 
-/// For the pairs of x and y, by the products x.y, x.x and y.y of their rows; 0 when one of them is zero.
+/// Cosine of x and y from x.y, x.x and y.y; 0 if one of them is zero.
 double cosine(double xy, double xx, double yy);
 
-/// A row of cosines for each setting becomes the curve's correlations with `gold`.
+/// Fills the curve with the correlations of `gold` and each row of cosines, one row per setting.
 void correlate(Curve& curve, const MatrixD& cosines, std::span<const double> gold);
 
-/// As many first sentences as second ones and scores, the scores finite; InvalidInput otherwise.
+/// InvalidInput unless there are as many first sentences as second ones and scores, and scores are finite.
 void check_pairs(const Sentences& first, const Sentences& second, std::span<const double> gold);
 
 }  // namespace sentencode

@@ -7,15 +7,15 @@
 
 namespace sentencode {
 
-/// Smooth inverse frequency (Arora, Liang and Ma 2017; paper 004, section III): the mean of rows weighted by
-/// a / (a + p(w)), see sif_weights, less its projection on the leading directions.
+/// Smooth inverse frequency (Arora, Liang and Ma 2017; paper 004, section III): the mean of word vectors
+/// weighted by a / (a + p(w)), see sif_weights, minus its projection on the leading directions.
 class Sif final : public CommonDirections {
  public:
   explicit Sif(WeightedWords words, std::int64_t components = 1)
       : CommonDirections(std::move(words), components) {}
 
   std::string kind() const override { return "SIF"; }
-  /// The same with another number of components, from the same statistics or, when smaller, directions.
+  /// The same with another number of components, from the same statistics or, if smaller, directions.
   std::unique_ptr<Sif> with_components(std::int64_t components) const;
   static std::unique_ptr<Sif> load(const SavedModel& saved);
 

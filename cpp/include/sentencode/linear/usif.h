@@ -4,17 +4,18 @@
 #include <string>
 #include <string_view>
 
+#include "sentencode/enum_names.h"
 #include "sentencode/linear/common_directions.h"
 
 namespace sentencode {
 
-/// Unsupervised smooth inverse frequency (Ethayarajh 2018): rows weighted by a / (a / 2 + p(w)), see
-/// usif_weights; direction m is taken away by the share lambda_m = s_m^2 / sum of all s^2 of the components.
+/// Unsupervised smooth inverse frequency (Ethayarajh 2018): word vectors weighted by a / (a / 2 + p(w)), see
+/// usif_weights; common direction m is removed with the factor lambda_m = s_m^2 / sum_i s_i^2.
 class Usif final : public CommonDirections {
  public:
   enum class Normalize {
-    dimension,  // as the public code does: every dimension by its norm over the words of the sentence
-    none,       // as the paper writes it
+    dimension,  // divide every dimension by its norm over the words of the sentence, as the public code does
+    none,       // as in the paper
   };
   explicit Usif(WeightedWords words, std::int64_t components = 5, Normalize normalize = Normalize::dimension)
       : CommonDirections(std::move(words), components), normalize_(normalize) {}
@@ -31,7 +32,7 @@ class Usif final : public CommonDirections {
   Normalize normalize_;
 };
 
-std::string_view name_of(Usif::Normalize normalize);
-Usif::Normalize normalize_named(std::string_view name);
+template <>
+inline constexpr EnumNames<2> kEnumNames<Usif::Normalize>{"normalize", {"dimension", "none"}};
 
 }  // namespace sentencode

@@ -8,16 +8,16 @@
 
 namespace sentencode {
 
-/// The characters (code points) that a network knows, by ids.
+/// Maps characters (code points) to ids.
 class Alphabet {
  public:
-  static constexpr std::int64_t kNone = 0, kUnknown = 1, kFirst = 2;  // behind a word's end; another one
+  static constexpr std::int64_t kNone = 0, kUnknown = 1, kFirst = 2;  // padding; unknown character
 
-  /// The first character of this UTF-8 has the id kFirst. InvalidInput where it is none, or one comes twice.
+  /// Characters in UTF-8; the first gets the id kFirst. InvalidInput if it is not UTF-8, or repeats one.
   explicit Alphabet(std::string_view characters = {});
 
-  std::int64_t size() const { return kFirst + static_cast<std::int64_t>(ids_.size()); }  // ids that there are
-  /// The ids of a word's first ids.size() characters, then kNone.
+  std::int64_t size() const { return kFirst + static_cast<std::int64_t>(ids_.size()); }  // number of ids
+  /// The ids of a word's first ids.size() characters, padded with kNone.
   void operator()(std::string_view word, std::span<std::int64_t> ids) const;
 
  private:

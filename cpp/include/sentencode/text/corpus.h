@@ -11,7 +11,7 @@
 
 namespace sentencode {
 
-/// Some sentences of a corpus, with the memory that they live in.
+/// A batch of sentences that owns its memory.
 class SentenceBatch {
  public:
   SentenceBatch() = default;
@@ -27,32 +27,30 @@ class SentenceBatch {
   friend class CorpusReader;
   std::vector<std::string_view> views_;
   std::vector<bool> starts_;
-  std::vector<char> bytes_;  // not a string: the views must hold when this object moves
+  std::vector<char> bytes_;  // not a string: moving must not invalidate the views
 };
 
 struct CorpusOptions {
-  bool keep_empty =
-      false;  // false: a line without text ends a document; true: it is a sentence like any other
-  std::size_t max_line_bytes = 1 << 24;  // longer lines are refused, with file and line
+  bool keep_empty = false;               // blank lines are sentences; by default they end a document
+  std::size_t max_line_bytes = 1 << 24;  // longer lines are a FormatError
 };
 
-/// One sentence a line, files in the order given (.gz, .xz and .zst are unpacked on the way), memory bounded
-/// by the batch. A byte-order mark and CR before LF are dropped. Order is kept.
+/// Reads files with one sentence per line, in order; .gz, .xz and .zst are decompressed. Memory is bounded by
+/// the batch. A byte-order mark and CR before LF are dropped.
 class CorpusReader {
  public:
-  /// Paths of files. Folders and globs are the caller's to expand: see expand_paths.
+  /// Paths of files; see expand_paths for folders and globs.
   explicit CorpusReader(std::vector<std::string> paths, CorpusOptions options = {});
   ~CorpusReader();
   CorpusReader(CorpusReader&&) noexcept;
   CorpusReader& operator=(CorpusReader&&) noexcept;
 
-  /// The next at most max_sentences sentences, and no more once they have max_bytes; false when there are
-  /// none.
+  /// Reads at most max_sentences sentences, and stops once they have max_bytes. False at the end.
   bool next(std::int64_t max_sentences, SentenceBatch& out,
             std::int64_t max_bytes = std::numeric_limits<std::int64_t>::max());
 
   std::int64_t sentences_read() const;
-  std::int64_t bytes_read() const;  // of the files as they lie on disk, for a progress bar
+  std::int64_t bytes_read() const;  // of the files on disk, for a progress bar
   std::int64_t bytes_total() const;
 
  private:
@@ -60,12 +58,12 @@ class CorpusReader {
   std::unique_ptr<State> state_;
 };
 
-/// Files for what a user gives: a file, a folder (all files below it), a glob. Sorted by name. IoError when
-/// nothing is there.
+/// Sorted paths of the files of a path: a file, a folder (all files below it) or a glob. IoError if there are
+/// none.
 std::vector<std::string> expand_paths(const std::string& path);
 
-/// Sentences of raw English prose: cuts at . ! ? and blank lines, not after abbreviations, initials and
-/// numbers; closing quotes and brackets stay with their sentence. Views into `text`.
+/// Splits raw English prose into sentences, at . ! ? and blank lines, but not after abbreviations, initials
+/// and numbers. Closing quotes and brackets stay with their sentence. Returns views into `text`.
 std::vector<std::string_view> split_sentences(std::string_view text);
 
 }  // namespace sentencode

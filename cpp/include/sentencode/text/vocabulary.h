@@ -13,12 +13,11 @@
 
 namespace sentencode {
 
-/// Words and how often each was seen, most frequent first (ties in alphabetical order of bytes). Never
-/// changes once made.
+/// Words and their counts, most frequent first (ties in alphabetical order of bytes). Immutable.
 class Vocabulary {
  public:
-  /// In any order; words must be distinct and counts not negative. total: of all tokens counted, those of
-  /// words that were cut off as well; 0: the sum of the counts.
+  /// Words in any order; counts must not be negative. total: Number of tokens, including those of words that
+  /// were pruned; 0: the sum of the counts.
   Vocabulary(const StringTable& words, std::span<const std::int64_t> counts, std::int64_t total = 0);
 
   std::int64_t size() const { return words_.size(); }
@@ -27,12 +26,11 @@ class Vocabulary {
   const StringTable& words() const { return words_; }
   const std::vector<std::int64_t>& counts() const { return counts_; }
 
-  /// Without the words seen less than min_count times, and of the others at most the first max_size (0: no
-  /// bound).
+  /// The words that were counted min_count times or more, at most the first max_size of them (0: no limit).
   Vocabulary pruned(std::int64_t min_count, std::int64_t max_size) const;
 
-  /// `word count` a line, as SIF's enwiki file is; plain or compressed. Bad bytes become U+FFFD. Errors name
-  /// file and line.
+  /// Reads a file with a line `word count` per word, such as SIF's enwiki file, plain or compressed. Invalid
+  /// UTF-8 becomes U+FFFD. Errors name file and line.
   static Vocabulary read(const std::string& path);
   void write(const std::string& path) const;  // atomic
 
@@ -42,14 +40,14 @@ class Vocabulary {
   std::int64_t total_ = 0;
 };
 
-/// Counts words batch by batch, on all threads; merges with others of its kind. The result does not depend on
-/// the number of threads, on the batches or on their order.
+/// Counts words batch by batch, on all threads. The result does not depend on the number of threads, the
+/// batches or their order.
 class VocabularyCounter {
  public:
   explicit VocabularyCounter(Tokenizer tokenizer) : tokenizer_(std::move(tokenizer)) {}
   void add(const Sentences& sentences);
-  void merge(const VocabularyCounter& other);  // InvalidInput when it has another tokenizer
-  /// max_size 0: no bound.
+  void merge(const VocabularyCounter& other);  // InvalidInput if tokenizers differ
+  /// max_size 0: no limit.
   Vocabulary finish(std::int64_t min_count = 1, std::int64_t max_size = 0) const;
   std::int64_t sentences() const { return sentences_; }
 

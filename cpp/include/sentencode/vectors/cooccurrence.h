@@ -1,9 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
+#include "sentencode/enum_names.h"
 #include "sentencode/sentences.h"
 #include "sentencode/text/string_table.h"
 #include "sentencode/text/tokenizer.h"
@@ -11,41 +11,38 @@
 
 namespace sentencode {
 
-/// What a neighbour at distance d counts in a window of n words.
+/// The weight of a neighbour at distance d in a window of n words.
 enum class WindowWeight {
-  linear,    // (n + 1 - d) / n: on average what word2vec's windows of random width see
+  linear,    // (n + 1 - d) / n: the expectation of word2vec's windows of random width
   harmonic,  // 1 / d: GloVe
   flat,      // 1
 };
-
-/// Their names in Python; InvalidInput when a name is none of these.
-std::string_view name_of(WindowWeight weight);
-WindowWeight window_weight_named(std::string_view name);
+template <>
+inline constexpr EnumNames<3> kEnumNames<WindowWeight>{"weight", {"linear", "harmonic", "flat"}};
 
 struct WindowOptions {
   int size = 5;  // words on either side; never beyond the sentence
   WindowWeight weight = WindowWeight::linear;
-  std::int64_t buffer = 1 << 25;  // words held before they are counted, 8 bytes each: more at once is faster
+  std::int64_t buffer = 1 << 25;  // words per counting pass, 8 bytes each: larger is faster
 };
 
-/// Counts how often the words of a table stand near each other. Other words are dropped first, so that a
-/// window reaches over them. Any number of sentences: memory grows with the distinct pairs alone.
+/// Counts co-occurrences of the words of a table. Other words are removed before windows are taken. Memory
+/// grows with the distinct pairs, not with the number of sentences.
 class CooccurrenceCounter {
  public:
   CooccurrenceCounter(StringTable words, Tokenizer tokenizer, WindowOptions options = {});
 
   void add(const Sentences& sentences);
-  /// Adds what another counter of the same words, cut and weighed alike, has seen.
+  /// Adds the counts of another counter with the same words, tokenizer and window.
   void merge(CooccurrenceCounter other);
-  /// Adds what another such counter has finished: of another process, say. InvalidInput where it is no matrix
-  /// [words, words].
+  /// Adds the finished counts of another such counter, such as one of another process [words, words].
   void add(const SparseMatrix& counts);
-  /// Symmetric [words, words]: entry (i, j) sums the weights of all j near an i. The counter is empty then.
+  /// Symmetric [words, words]: entry (i, j) sums the weights of all j near i. Empties the counter.
   SparseMatrix finish();
 
  private:
   struct Row {
-    std::vector<std::int32_t> columns;  // rising
+    std::vector<std::int32_t> columns;  // ascending
     std::vector<float> values;
   };
 
@@ -54,8 +51,8 @@ class CooccurrenceCounter {
   StringTable words_;
   Tokenizer tokenizer_;
   std::size_t buffer_limit_;
-  std::vector<float> weights_;        // [1 + window]: by distance
-  std::vector<std::int32_t> buffer_;  // ids of sentences not yet counted, each sentence after a kBoundary
+  std::vector<float> weights_;        // by distance [1 + window]
+  std::vector<std::int32_t> buffer_;  // ids of sentences not yet counted, a kBoundary before each sentence
   std::vector<Row> rows_;
 };
 

@@ -7,8 +7,8 @@
 
 namespace sentencode {
 
-/// A sparse matrix by rows: row r has values[k] in columns[k] for offsets[r] <= k < offsets[r + 1], columns
-/// rising.
+/// A sparse matrix by rows: row r has values[k] in columns[k] for offsets[r] <= k < offsets[r + 1], in
+/// ascending order of columns.
 struct SparseMatrix {
   std::int64_t cols = 0;
   std::vector<std::int64_t> offsets{0};  // [rows + 1]
@@ -21,7 +21,8 @@ struct SparseMatrix {
 
 SparseMatrix transposed(const SparseMatrix& a);
 
-/// A x on all threads. One thread sums each row, in order: the same bits whatever the number of threads.
+/// A x on all threads. Each row is summed by one thread, in order, so that the number of threads changes no
+/// bit.
 Matrix product(const SparseMatrix& a, const Matrix& x);
 
 }  // namespace sentencode

@@ -12,11 +12,10 @@
 
 namespace sentencode {
 
-/// What an encoder sees of a sentence: the rows of its known words, each times its word's weight. A
-/// value that shares its table.
+/// A tokenizer, word vectors and word weights: the input of encoders that average. Copies share the table.
 class WeightedWords {
  public:
-  /// weights: one for each of vectors->rows(); empty: all 1. They must be finite.
+  /// weights [vectors->rows()]: Finite; empty: all 1.
   WeightedWords(std::shared_ptr<const WordVectors> vectors, Tokenizer tokenizer, std::vector<float> weights);
 
   std::int64_t dim() const { return vectors_->dim(); }
@@ -24,22 +23,22 @@ class WeightedWords {
   const Tokenizer& tokenizer() const { return tokenizer_; }
   std::span<const float> weights() const { return weights_; }
 
-  /// Ids of the words that have a row, be it made of their subwords; max_tokens 0: all of them.
+  /// Ids of the words that have a row, including rows made of subwords; max_tokens 0: no limit.
   RaggedIds lookup(const Sentences& sentences, std::int64_t max_tokens = 0) const;
 
-  /// The same for those who keep ids: without words whose rows had to be made.
+  /// The same without words whose rows are made of subwords, so that the ids stay valid.
   RaggedIds lookup_listed(const Sentences& sentences, std::int64_t max_tokens = 0) const;
 
-  /// x [dim]: weight times row. With the lookup, where rows may have been made.
+  /// x [dim]: weight times row. `of`: the lookup of the id, if it may be of a row made of subwords.
   void row(std::int32_t id, float* x) const { vectors_->sum({&id, 1}, weights_or_null(), x); }
   void row(const RaggedIds& of, std::int32_t id, float* x) const {
     vectors_->sum(of, {&id, 1}, weights_or_null(), x);
   }
 
-  /// out [n, dim]: each sentence's mean of x over its known words; zero where it has none. On all threads.
+  /// out [n, dim]: mean of x over the known words of each sentence; zero without any. On all threads.
   void means(const Sentences& sentences, MatrixView out) const;
-  /// The mean of uSIF's public code: every dimension of the rows is first divided by its norm over the words
-  /// of the sentence, then rows are weighted. A dimension that is zero in all words stays zero.
+  /// The mean of uSIF's public code: every dimension is first divided by its norm over the words of the
+  /// sentence (unless that is zero), then rows are weighted.
   void normalised_means(const Sentences& sentences, MatrixView out) const;
 
   /// Equal tokenizer, weights and table (by identity or content).

@@ -14,7 +14,7 @@ using at::Tensor;
 
 namespace {
 
-constexpr std::int64_t kPieces = 16;  // of the rows, for as many threads at most
+constexpr std::int64_t kPieces = 16;  // maximum of pieces, and so of threads
 
 }  // namespace
 
@@ -31,7 +31,7 @@ Design::Design(Features features, std::int64_t max_bytes) : features_(std::move(
   const std::int64_t few = std::clamp<std::int64_t>(kNumbersOfBlock / columns(), 1, kRowsOfBlock);
   const Tensor guess = features_.block(0, std::min(rows(), few)).mean(0);  // [d]
   Tensor sum, squares;
-  // One pass: squared distances from the mean of the first rows, less the square of what it is off.
+  // One pass: squared distances from the mean of the first rows, minus the square of its error.
   const auto moments = [&](at::ScalarType type) {
     sum = at::zeros({kPieces, features_.dim()}, guess.options().dtype(at::kDouble));
     squares = sum.clone();
@@ -42,14 +42,13 @@ Design::Design(Features features, std::int64_t max_bytes) : features_(std::move(
     });
   };
   moments(at::kFloat);
-  if (!squares.isfinite().all().item<bool>()) moments(at::kDouble);  // float32 does not hold squares
+  if (!squares.isfinite().all().item<bool>()) moments(at::kDouble);  // squares overflow float32
   sum = sum.sum(0) / static_cast<double>(rows());
   check_finite(sum);
   mean_ = (guess + sum).to(at::kFloat);
   deviation_ =
       (squares.sum(0) / static_cast<double>(rows()) - sum.square()).clamp_min_(0).sqrt_().to(at::kFloat);
-  // What is constant but for rounding, and what is nothing beside the other columns, is not made as large
-  // as they are.
+  // Columns that are constant up to rounding, or negligible compared with the others, are not scaled up.
   const Tensor least = 1e-6 * at::maximum(mean_.abs(), deviation_.max());
   deviation_ = at::where(deviation_ <= least, deviation_.max(), deviation_);
   deviation_.masked_fill_(deviation_ == 0, 1);
@@ -63,7 +62,7 @@ Design::Design(Features features, std::int64_t max_bytes) : features_(std::move(
 
 std::int64_t Design::pieces(std::int64_t outputs) const {
   const double numbers = static_cast<double>(outputs * columns());
-  const double most = std::min<double>(kPieces, (1 << 26) / numbers);  // each has sums of its own
+  const double most = std::min<double>(kPieces, (1 << 26) / numbers);  // each has its own sums
   if (!whole_.defined() || !whole_.is_cpu()) return 1;
   return std::clamp<std::int64_t>(static_cast<std::int64_t>(static_cast<double>(rows()) * numbers / kSmall),
                                   1, std::max<std::int64_t>(2, static_cast<std::int64_t>(most)));

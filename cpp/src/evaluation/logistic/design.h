@@ -1,4 +1,4 @@
-// The rows that logistic regressions are fitted to.
+// The design matrix of logistic regressions.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,13 +12,12 @@ namespace sentencode::logistic {
 
 void check_finite(const at::Tensor& of_features);
 
-/// Intercepts [P, K] of rows whose mean was taken away before: w (x - mean) + b = w x + (b - w mean). In
-/// double, and of the weights as they are rounded: what is wrong here is wrong for all rows alike, and would
-/// be most of the gradient in the end.
+/// Intercepts [P, K] for rows that are not centred: w (x - mean) + b = w x + (b - w mean). In double, with
+/// the rounded weights: an error here is the same for all rows, and would dominate the final gradient.
 at::Tensor uncentred(const at::Tensor& intercepts, const at::Tensor& weights, const at::Tensor& mean);
 
-/// The rows X [n, D], D = d + 1: centred, which changes intercepts alone, and divided by their columns'
-/// deviations, which keeps float32's digits; and with a column of ones, whose weight is the intercept.
+/// X [n, D], D = d + 1: centred, which changes only intercepts, and divided by the standard deviations of its
+/// columns, for the precision of float32; with a column of ones, whose weight is the intercept.
 class Design {
  public:
   using Body = std::function<void(std::int64_t piece, std::int64_t begin, const at::Tensor& rows)>;
@@ -30,25 +29,23 @@ class Design {
   const at::Tensor& mean() const { return mean_; }            // [d]
   const at::Tensor& deviation() const { return deviation_; }  // [d]
 
-  /// Into how many pieces `sweep` cuts the rows: by the problems alone, so that sums do not depend on
-  /// threads.
+  /// Number of pieces of `sweep`, which depends only on the problems, so that sums do not depend on threads.
   std::int64_t pieces(std::int64_t outputs) const;
-  /// body(piece, begin, x [b, D]) for all rows, so many at once as stay in a cache with their `outputs`
-  /// scores.
+  /// body(piece, begin, x [b, D]) for all rows, in blocks that fit a cache with their `outputs` scores.
   void sweep(std::int64_t outputs, const Body& body) const;
 
-  at::Tensor rows_at(const at::Tensor& index) const;  // [m, D]
-  Design part(const at::Tensor& index) const;         // some of the rows, centred and divided as all of them
+  at::Tensor rows_at(const at::Tensor& index) const;    // [m, D]
+  Design part(const at::Tensor& index) const;           // some rows, with the means and deviations of all
   at::Tensor augmented(const at::Tensor& block) const;  // [b, d] -> [b, D]
 
  private:
   void augment(const at::Tensor& block, at::Tensor out) const;  // [b, d] -> [b, D]
-  /// body(piece, begin, block) for all features, `size` rows at once, in kPieces pieces.
+  /// body(piece, begin, block) for all features, in blocks of `size` rows and kPieces pieces.
   void for_blocks(std::int64_t size, const Body& body) const;
 
   Features features_;
   at::Tensor mean_, deviation_;
-  at::Tensor whole_;  // [n, D], where it is small enough
+  at::Tensor whole_;  // [n, D], if it is small enough
 };
 
 }  // namespace sentencode::logistic

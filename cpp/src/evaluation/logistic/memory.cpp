@@ -11,8 +11,8 @@ using at::Tensor;
 
 namespace {
 
-constexpr std::size_t kMemory = 8;   // steps that L-BFGS remembers
-constexpr std::size_t kTrusted = 5;  // steps by a Hessian's factor as it is
+constexpr std::size_t kMemory = 8;   // steps of L-BFGS
+constexpr std::size_t kTrusted = 5;  // steps with an unscaled factor of the Hessian
 
 }  // namespace
 
@@ -32,8 +32,9 @@ void Memory::fill(std::int64_t begin, std::int64_t end, const Tensor& step, cons
   last.s.copy_(step);
   last.y.copy_(change);
   const Tensor sy = inner_products(step, change);
-  const Tensor small = sy <= 1e-10 * (inner_products(step, step) * inner_products(change, change))
-                                         .sqrt();  // rounding is all that is left of it
+  const Tensor small =
+      sy <=
+      1e-10 * (inner_products(step, step) * inner_products(change, change)).sqrt();  // only rounding errors
   last.rho.copy_(sy.reciprocal().masked_fill(small, 0));
 }
 
@@ -55,7 +56,7 @@ Tensor Memory::direction(std::int64_t begin, std::int64_t end, const Tensor& g,
   if (steps_.empty() || trusted_) {
     q = inverse(q);
   } else {
-    // Both at once: what takes time is to read the factor.
+    // Both at once, as most time is for reading the factor.
     const Step last = steps_.back().slice(begin, end);
     const Tensor both = inverse(at::cat({q, last.y}));  // [2 p, K, D]
     q = both.slice(0, 0, end - begin);

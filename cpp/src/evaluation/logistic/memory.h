@@ -1,4 +1,4 @@
-// What L-BFGS remembers.
+// Memory of L-BFGS.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,22 +11,22 @@ namespace sentencode::logistic {
 
 at::Tensor inner_products(const at::Tensor& a, const at::Tensor& b);  // [p, K, D], [p, K, D] -> [p, 1, 1]
 
-/// L-BFGS's memory of steps s and of the gradient's changes y, for every problem of a batch. Problems
-/// [begin, end) are worked on by themselves, some by each thread.
+/// Steps s and changes of the gradient y, for every problem of a batch. Methods for problems [begin, end) may
+/// be called by different threads.
 class Memory {
  public:
-  /// `trusted`: what directions begin with is the inverse of the Hessian, as near as it is known; elsewhere
-  /// the last step tells by which factor it is off. Near the optimum that is a worse guess, of one direction.
+  /// trusted: The preconditioner is a good inverse of the Hessian. Otherwise it is scaled according to the
+  /// last step, which near the optimum would be worse, as it considers only one direction.
   explicit Memory(bool trusted) : trusted_(trusted) {}
 
-  /// A step was too long: it is not known well.
+  /// Stops trusting the preconditioner, because a step was too long.
   void doubt() { trusted_ = false; }
 
-  /// Room for another step of all problems, whose weights are as large as `w`.
+  /// Allocates another step of all problems, with weights of the size of `w`.
   void push(const at::Tensor& w);
   void fill(std::int64_t begin, std::int64_t end, const at::Tensor& step, const at::Tensor& change);
   void keep(const at::Tensor& which);
-  /// -H g, H the approximate inverse of the Hessian; `inverse` is what it begins with.
+  /// -H g, where H is the approximate inverse of the Hessian; `inverse` is its initial value.
   at::Tensor direction(std::int64_t begin, std::int64_t end, const at::Tensor& g,
                        const std::function<at::Tensor(const at::Tensor&)>& inverse) const;
 

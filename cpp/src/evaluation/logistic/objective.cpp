@@ -12,13 +12,13 @@ using at::Tensor;
 
 namespace {
 
-/// Weights [p, K, D] as the right side of products with rows [D, p K].
+/// Weights [p, K, D] as the right operand of products with rows [D, p K].
 Tensor flat(const Tensor& w) { return w.reshape({w.size(0) * w.size(1), w.size(2)}).t(); }
 
 }  // namespace
 
-/// scores(piece, begin, x [b, D], z [b, p, K]) writes those of some rows; weights(first, last, w) those of
-/// some problems, of which the first p have scores of their own.
+/// scores(piece, begin, x [b, D], z [b, p, K]) writes the scores of some rows, weights(first, last, w) the
+/// weights of some problems; the first p have their own scores.
 template <typename Scores, typename Weights>
 void Objective::pass(Batch& batch, std::int64_t p, const Scores& scores, const Weights& weights) const {
   const std::int64_t all = batch.size(), k = targets_.outputs(), columns = x_.columns();
@@ -81,7 +81,7 @@ Tensor Objective::advance(Batch& batch, Line& line) const {
       [&](std::int64_t first, std::int64_t last, Tensor& w) {
         at::add_out(w, line.w.slice(0, first, last), line.d.slice(0, first, last));
       });
-  // Steps are short, nearly always: then nobody needs to know whose goes how far.
+  // Nearly all steps are short: then the reach of each problem is not needed.
   if (*std::ranges::max_element(far) <= kReach) return at::zeros({batch.size()}, line.d.options());
   return line.dz.abs().amax({0, 2});
 }

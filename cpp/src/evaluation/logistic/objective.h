@@ -1,4 +1,4 @@
-// How batches of logistic regressions move.
+// Objective and line search of batches of logistic regressions.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,32 +11,32 @@
 
 namespace sentencode::logistic {
 
-/// Where a batch can go along d: to weights w + length d, whose scores are z + length dz.
+/// A line from the point of a batch: weights w + length d, with scores z + length dz.
 struct Line {
-  at::Tensor w, z;  // [p, K, D], [n, p, K], where it begins
+  at::Tensor w, z;  // [p, K, D], [n, p, K], the start
   at::Tensor d;     // [p, K, D]
-  at::Tensor dz;    // [n, p, K], X d, once `advance` has made it
+  at::Tensor dz;    // [n, p, K], X d, computed by `advance`
 };
 
-/// The three ways to a point: each leaves a batch with its scores, objective and gradient there, which takes
-/// one pass over the rows.
+/// Three ways to move to a point. Each computes scores, objective and gradient there in one pass over the
+/// rows.
 class Objective {
  public:
   Objective(const Design& x, const Targets& targets) : x_(x), targets_(targets) {}
 
-  /// At the weights that the batch has. `alike`: all its problems have the same, and train on the same rows,
-  /// so that one's scores are those of all.
+  /// At the weights of the batch. alike: All problems have the same weights and training rows, so that scores
+  /// are computed once.
   void place(Batch& batch, bool alike = false) const;
-  /// To the line's end, by its whole d. Returns how far that changes a problem's scores at most [p]; 0 for
-  /// all of them, if it is no more than kReach for any.
+  /// To the end of the line. Returns the largest change of a score of each problem [p], or zeros if none
+  /// exceeds kReach.
   at::Tensor advance(Batch& batch, Line& line) const;
-  /// To a part [p] of the line, after `advance`: scores are linear in it, and need no further product.
+  /// To a fraction [p] of the line, after `advance`: scores are linear, so that no product is needed.
   void shorten(Batch& batch, const Line& line, const at::Tensor& length) const;
 
-  /// Scores and objective of the weights as they are, without what rounding added to the steps'.
+  /// Scores and objective of the weights, without rounding errors that accumulated over steps.
   void settle(Batch& batch) const;
 
-  static constexpr double kReach = 30;  // how much a step may change a score
+  static constexpr double kReach = 30;  // maximum change of a score by a step
 
  private:
   template <typename Scores, typename Weights>

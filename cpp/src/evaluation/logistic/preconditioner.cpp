@@ -16,11 +16,11 @@ using at::Tensor;
 
 namespace {
 
-constexpr std::int64_t kSample = 16;     // rows for each column: they tell a Hessian well enough
-constexpr std::int64_t kStrips = 4;      // that a symmetric product is made in
-constexpr std::int64_t kCoupled = 4096;  // of K D at most: the Hessian of all classes together
+constexpr std::int64_t kSample = 16;     // rows per column for a sufficient Hessian
+constexpr std::int64_t kStrips = 4;      // of a symmetric product
+constexpr std::int64_t kCoupled = 4096;  // maximum of K D for the joint Hessian of all classes
 
-/// Adds x^T y [D, D], which is symmetric, on the diagonal and below.
+/// Adds the lower triangle of the symmetric x^T y [D, D].
 void add_product(const Tensor& x, const Tensor& y, Tensor sum) {  // [b, D], [b, D]
   const std::int64_t columns = x.size(1);
   for (std::int64_t i = 0; i < kStrips; ++i) {
@@ -42,7 +42,7 @@ Hessians::Hessians(const Design& x, std::int64_t outputs, const LogisticProblems
                    Tensor penalty)
     : x_(x), outputs_(outputs), cs_(std::move(cs)), penalty_(std::move(penalty)) {
   if (2 * kSample * x_.columns() < x_.rows()) {
-    // By no step, which the rows' own order may have too.
+    // Not with a constant step, which may coincide with a period of the rows.
     order_ = at::randperm(x_.rows(), at::detail::createCPUGenerator(0), at::kLong).to(problems.fold.device());
     sample_ = draw(kSample);
   } else {
@@ -51,8 +51,8 @@ Hessians::Hessians(const Design& x, std::int64_t outputs, const LogisticProblems
   coupled_ = worth_coupling(problems.fold.size(0));
 }
 
-/// Whether to make Hessians of all classes together. Without what classes have to do with each other, some
-/// thirty iterations more are needed; with it, the Hessian costs more, once for each C.
+/// Whether to compute joint Hessians of all classes. Without the coupling of classes, about thirty more
+/// iterations are needed; with it, the Hessian takes longer, once for each C.
 bool Hessians::worth_coupling(std::int64_t problems) const {
   const auto k = static_cast<double>(outputs_), d = static_cast<double>(x_.columns());
   const auto n = static_cast<double>(x_.rows()), m = static_cast<double>(sample_.size(0));
@@ -97,8 +97,8 @@ double Hessians::spread(const Tensor& some) const {
   return static_cast<double>(x_.rows()) / static_cast<double>(some.size(0));
 }
 
-/// make(g) for every C. A factorisation's threads meet after every few columns, and wake each other as
-/// often: where there is one for each thread, each does a whole one.
+/// make(g) for every C. Threads of a factorisation synchronise after every few columns, so that one
+/// factorisation per thread is faster if there are enough.
 std::vector<Tensor> Hessians::for_each_c(const std::function<Tensor(std::int64_t)>& make) const {
   std::vector<Tensor> made(static_cast<std::size_t>(cs_.size(0)));
   const bool alone = cs_.is_cpu() && at::get_num_threads() <= cs_.size(0);
@@ -106,15 +106,15 @@ std::vector<Tensor> Hessians::for_each_c(const std::function<Tensor(std::int64_t
   return made;
 }
 
-/// Of what is the same for every C, but for its penalty.
+/// Factors of a matrix that is the same for every C but for the penalty.
 Factors Hessians::factors(const Tensor& gram, bool hessian) const {
   return {.lower = for_each_c([&](std::int64_t g) { return factor(gram, g, 1); }),
           .blocks = 1,
           .hessian = hessian};
 }
 
-/// Cholesky's factor of gram + penalty. A softmax's scores can all be raised alike: along that, and where
-/// rounding made it indefinite, a little is added.
+/// Cholesky factor of gram + penalty. A softmax is invariant to a shift of all scores: a small number is
+/// added in that direction, and if rounding made the matrix indefinite.
 Tensor Hessians::factor(const Tensor& gram, std::int64_t g, std::int64_t blocks) const {
   Tensor h = gram.clone();
   h.diagonal().add_((penalty_ / cs_[g]).to(at::kFloat).repeat({blocks}));
@@ -128,15 +128,15 @@ Tensor Hessians::factor(const Tensor& gram, std::int64_t g, std::int64_t blocks)
   return at::diag(h.diagonal().clamp_min(1e-30).sqrt());
 }
 
-/// body(at, x [b, D]) for some rows, so many at once as stay in a cache.
+/// body(at, x [b, D]) for some rows, in blocks that fit a cache.
 void Hessians::over(const Tensor& index,
                     const std::function<void(const Tensor& at, const Tensor& x)>& body) const {
   const std::int64_t few = std::max<std::int64_t>(256, 4 * kNumbersOfBlock / x_.columns());
   for (const Tensor& at : index.split(few)) body(at, x_.rows_at(at));
 }
 
-/// The Hessian of the loss, made of some rows for `spread` times as many: of all classes together
-/// [K D, K D], or what they have in common [D, D]. Below the diagonal: the rest is nobody's concern.
+/// The lower triangle of the Hessian of the loss, from some rows that represent `spread` times as many: of
+/// all classes jointly [K D, K D], or shared [D, D].
 Tensor Hessians::curvature(const Tensor& w, const Tensor& mask, const Tensor& index, double spread,
                            bool coupled) const {
   const std::int64_t k = outputs_, columns = x_.columns(), blocks = coupled ? k : 1;

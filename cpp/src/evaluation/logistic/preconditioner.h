@@ -1,4 +1,4 @@
-// What preconditions logistic regressions.
+// Preconditioners of logistic regressions.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,37 +12,37 @@
 
 namespace sentencode::logistic {
 
-/// Of each C's Hessian, or of what stands for it, the factor by Cholesky.
+/// Cholesky factors of the Hessian, or of an approximation, for each C.
 struct Factors {
   std::vector<at::Tensor> lower;  // [blocks D, blocks D] each
-  std::int64_t blocks;            // 1: of what classes have in common; K: of all classes together
-  bool hessian;                   // all of it, about where the problems are; not a bound, nor a part
+  std::int64_t blocks;            // 1: shared by all classes; K: all classes jointly
+  bool hessian;                   // the full Hessian near the current points; not a bound or a part of it
 
-  /// Gradients q [p, K, D] of problems of one C, through its factor.
+  /// Applies the inverse to gradients q [p, K, D] of problems of one C.
   at::Tensor solve(std::size_t group, const at::Tensor& q) const;
 };
 
-/// Makes Hessians of some of the rows, which tell them well enough.
+/// Computes Hessians from a sample of the rows.
 class Hessians {
  public:
-  /// `cs`: each different C [G]; `penalty` [D] double: of squared weights, for C = 1.
+  /// cs: Distinct values of C [G]. penalty [D] double: Of squared weights, for C = 1.
   Hessians(const Design& x, std::int64_t outputs, const LogisticProblems& problems, at::Tensor cs,
            at::Tensor penalty);
 
-  /// Factors that know of the loss only how steeply it can bend (Boehning), for every C.
+  /// Factors of an upper bound of the Hessian (Boehning), for every C.
   Factors bounds() const;
-  /// At weights w [K, D] and without what classes have to do with each other, made of these rows for all;
-  /// the same for every C but for its penalty.
+  /// Factors at weights w [K, D] without the coupling of classes, from these rows; the same for every C but
+  /// for the penalty.
   Factors common(const at::Tensor& w, const at::Tensor& index) const;
-  /// What make(g) gives for every C, of `hessian` below.
+  /// Factors make(g) of `hessian` for every C.
   Factors each(const std::function<at::Tensor(std::int64_t g)>& make) const;
-  /// The Hessian at weights w [K, D], of rows that count mask [n], factorised for C number g.
+  /// The factor of the Hessian at weights w [K, D] of rows with weights mask [n], for the C of index g.
   at::Tensor hessian(const at::Tensor& w, const at::Tensor& mask, std::int64_t g) const;
 
-  /// So many rows for each column: drawn at random, the same always, and not those that `before` were drawn.
-  /// Rising. Only where there are many more rows.
+  /// A sample of rows, ascending, proportional to the number of columns, with a fixed seed, without the first
+  /// `before`. Only if there are many more rows.
   at::Tensor draw(std::int64_t each, std::int64_t before = 0) const;
-  /// How many rows each of some stands for.
+  /// Number of rows that each sampled row represents.
   double spread(const at::Tensor& some) const;
 
  private:
@@ -58,8 +58,8 @@ class Hessians {
   const Design& x_;
   std::int64_t outputs_;
   at::Tensor cs_, penalty_;
-  at::Tensor order_;   // [n], all rows in a random one, where some are enough
-  at::Tensor sample_;  // rows that Hessians are made of
+  at::Tensor order_;   // [n], random order of the rows, if a sample is enough
+  at::Tensor sample_;  // rows for Hessians
   bool coupled_ = false;
 };
 

@@ -16,7 +16,7 @@ std::optional<RowSpace> RowSpace::of(const Features& features, const LogisticPro
   const Tensor trained = problems.folds.any(0).nonzero().squeeze(1);
   const auto n = static_cast<double>(features.rows()), d = static_cast<double>(features.dim());
   const auto m = static_cast<double>(trained.size(0)), p = static_cast<double>(problems.fold.size(0));
-  // A decomposition computes at a third of a product's speed.
+  // A decomposition has a third of the speed of a product.
   const double cost = 3 * (6 * d * m * m + 20 * m * m * m) + 2 * n * d * m;
   const double iterations = 60 * n * p, hessians = 6 * (2 * m * (d + m) + (d * d + d * m + m * m) / 3);
   if (m >= d || cost > (d - m) * (iterations + hessians)) return std::nullopt;

@@ -1,4 +1,4 @@
-// A smaller problem in the place of one with more columns than rows.
+// Reduction of problems with more columns than rows.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,17 +10,17 @@
 
 namespace sentencode::logistic {
 
-/// Where fewer rows are trained on than there are columns: the optimum's weights are sums of these rows, less
-/// their mean. These are U S V^T; so V's coordinates X V, of which there are no more than rows, take the
-/// place of X. Weights are as long in them as in the columns.
+/// With fewer training rows than columns, optimal weights are linear combinations of the centred rows U S
+/// V^T. So X is replaced by X V, which has no more columns than there are rows. The norm of weights does not
+/// change.
 class RowSpace {
  public:
-  /// Nothing where it would not be worth its products.
+  /// nullopt if it would not be faster.
   static std::optional<RowSpace> of(const Features& features, const LogisticProblems& problems);
 
   const Features& features() const { return coordinates_; }
 
-  void restore(LogisticSolutions& found) const;  // to weights of the columns
+  void restore(LogisticSolutions& solutions) const;  // to weights of the columns
 
  private:
   RowSpace(const Features& features, const at::Tensor& trained);

@@ -22,30 +22,32 @@ namespace {
 
 using at::Tensor;
 
-constexpr std::int64_t kFirst = 32;     // rows for each column that are worth beginning with
-constexpr std::int64_t kOthers = 64;    // of them, that tell a Hessian better
-constexpr double kRounded = 1e-9;       // of an objective: float32 does not tell it from its least
-constexpr double kMisled = 3;           // times the objective that few rows made one expect
-constexpr int kTries = 12;              // shorter steps, before there is none
-constexpr std::int64_t kRound = 60;     // iterations until Hessians are made anew
-constexpr std::int64_t kPatience = 15;  // iterations without a smaller gradient, near the optimum
-constexpr double kSurely = 0.7;  // of the tolerance: float64 shall find no more than that, by any kernel
+constexpr std::int64_t kFirst = 32;   // rows per column of the first sample
+constexpr std::int64_t kOthers = 64;  // rows per column for a better Hessian
+constexpr double kRounded = 1e-9;     // relative precision of an objective in float32
+constexpr double kMisled = 3;         // ratio of objectives at which the solution of the sample is discarded
+constexpr int kTries = 12;            // of shorter steps
+constexpr std::int64_t kRound = 60;   // iterations until Hessians are recomputed
+constexpr std::int64_t kPatience = 15;  // iterations without a smaller gradient near the optimum
+constexpr double kSurely =
+    0.7;  // fraction of the tolerance, so that it also holds in float64 with any kernel
 
-/// Where problems begin.
+/// Initial points.
 struct Start {
-  Tensor w;  // [G, K, D], of each C; or [1, K, D]
+  Tensor w;  // [G, K, D] for each C, or [1, K, D]
   Factors factors;
-  double expected = std::numeric_limits<double>::infinity();  // of the objective there, about
+  double expected = std::numeric_limits<double>::infinity();  // approximate objective there
 };
 
 struct Effort {
   double tolerance, gap;
   std::int64_t max_iterations;
-  std::function<void(std::int64_t)> on_iteration;  // told how many more are solved; may throw
+  std::function<void(std::int64_t)>
+      on_iteration;  // called with the number of newly solved problems; may throw
 };
 
-/// Raising all classes' intercepts alike changes nothing: no step shall, or rounding drifts away that way.
-/// Nor does any change a class that no row has.
+/// Removes directions that do not change the loss from steps, in which rounding errors would accumulate: a
+/// shift of all intercepts, and changes of classes without rows.
 void balance(const Tensor& d, const Tensor& present) {  // [p, K, D], [p, K] or undefined
   if (d.size(1) == 1) return;
   Tensor intercepts = d.select(2, -1);
@@ -61,7 +63,7 @@ class Solver {
  public:
   Solver(Design x, const Targets& targets, const LogisticProblems& problems, const LogisticOptions& options)
       : Solver(std::move(x), targets, problems, options,
-               // Each different C is a group; problems are put in the order of their groups.
+               // Problems are sorted into groups by C.
                at::_unique2(problems.penalties, /*sorted=*/true, /*return_inverse=*/true)) {}
   Solver(const Solver&) = delete;
   Solver& operator=(const Solver&) = delete;
@@ -70,7 +72,7 @@ class Solver {
     const std::int64_t p = problems_.fold.size(0);
     LogisticSolutions found = nothing(p);
     if (p > 0) {
-      const bool shared = problems_.folds.size(0) > 1;  // by problems with other rows
+      const bool shared = problems_.folds.size(0) > 1;  // by problems with different rows
       std::int64_t solved = 0;
       const auto progress = [&](std::int64_t more) {
         solved += more;
@@ -81,7 +83,7 @@ class Solver {
                     : few_tell() ? begin_with_few(unsolved)
                                  : Start{zeros(1), hessians_.bounds()};
       const Effort effort{options_.tolerance, options_.gap, options_.max_iterations, progress};
-      // As many at once as scores, in a few copies, have room for.
+      // As many at once as fit in memory with a few copies of their scores.
       const std::int64_t bytes = x_.rows() * outputs() * 4 * 6;
       const std::int64_t at_once = std::max<std::int64_t>(1, options_.max_bytes / bytes);
       const Tensor order = group_.argsort(/*stable=*/true, 0, false);
@@ -95,7 +97,7 @@ class Solver {
         Batch batch = begun();
         const double expected = std::max(start.expected, batch.least.max().item<double>());
         if (!(batch.f.min().item<double>() <= kMisled * expected)) {
-          start = {zeros(1), hessians_.bounds()};  // the few rows were easier than the others
+          start = {zeros(1), hessians_.bounds()};  // the sample was easier than the rest
           batch = begun();
         }
         finish(std::move(batch), start.factors, effort, found);
@@ -119,7 +121,7 @@ class Solver {
         objective_(x_, targets_),
         slope_(at::cat({x_.deviation(), x_.mean().new_ones(1)})),
         shift_(at::cat({x_.mean(), x_.mean().new_zeros(1)})),
-        // 1/2 |w|^2 of the weights of columns as they are given.
+        // 1/2 |w|^2 for the original columns.
         penalty_(at::cat(
             {x_.deviation().to(at::kDouble).square().reciprocal(), x_.mean().new_zeros(1).to(at::kDouble)})),
         cs_(std::get<0>(unique)),
@@ -145,14 +147,13 @@ class Solver {
     return found;
   }
 
-  /// Of all problems that there are, some with weights w [p, K, D]; or [1, K, D], if all begin there.
+  /// A batch of some problems, with weights w [p, K, D], or [1, K, D] for all.
   Batch batch_of(const Tensor& index, const Tensor& group, const Tensor& fold, const Tensor& folds,
                  const Tensor& w) const {
     Batch batch;
     batch.index = index;
     batch.group = group;
-    // A column so small that float32 cannot hold its penalty has a weight of nearly nothing with this one
-    // too.
+    // Columns so small that their penalty overflows float32 have nearly zero weights with this one, too.
     batch.penalty =
         (penalty_ / cs_.index_select(0, group).unsqueeze(1)).clamp_max_(1e30).to(at::kFloat).unsqueeze(1);
     batch.mask = folds.index_select(0, fold).t().to(at::kFloat).contiguous();
@@ -162,7 +163,7 @@ class Solver {
     batch.waited = at::zeros_like(batch.count);
     batch.w = w.expand({group.size(0), -1, -1}).contiguous();
     batch.present = targets_.present(batch.mask);
-    if (batch.present.defined()) {  // a class that no row has: as if it were not there
+    if (batch.present.defined()) {  // as if classes without rows did not exist
       batch.w = batch.w * batch.present.unsqueeze(2);
       batch.w.select(2, -1).masked_fill_(batch.present == 0, kNever);
     }
@@ -171,14 +172,14 @@ class Solver {
     return batch;
   }
 
-  /// Every C on the rows of all folds.
+  /// Solves every C on the rows of all folds.
   Start begin(const std::function<void(std::int64_t)>& on_iteration) const {
     const double trained = problems_.folds.to(at::kFloat).mean().item<double>();
     const Effort effort{10 * options_.tolerance, 10 * options_.gap, kRound, on_iteration};
     return start_at(all_together(effort).weights, trained);
   }
 
-  /// Whether some rows are much fewer than all, and of all classes that there are.
+  /// Whether the sample is much smaller than all rows, and has all classes.
   bool few_tell() const {
     const std::int64_t first = kFirst * x_.columns();
     if ((kFirst + kOthers) * x_.columns() > rows() || 4 * first * x_.columns() > options_.max_bytes)
@@ -186,9 +187,9 @@ class Solver {
     return (targets_.shares(hessians_.draw(kFirst)) > 0).equal(targets_.shares({}) > 0);
   }
 
-  /// A middle C on few rows, weighed as all: of so many rows as there are then, all C have nearly the same
-  /// optimum, and nearly the same Hessian of the loss. That is made of other rows, which these weights were
-  /// not fitted to, and of more of them: for what they leave open, few iterations are enough.
+  /// Solves the median C on a weighted sample: with so many rows, all C have nearly the same optimum and the
+  /// same Hessian of the loss. The Hessian is then computed from other, more rows, on which the weights were
+  /// not fitted, so that few iterations remain.
   Start begin_with_few(const std::function<void(std::int64_t)>& on_iteration) const {
     const Tensor first = hessians_.draw(kFirst), others = hessians_.draw(kOthers, kFirst);
     LogisticProblems few = problems_;
@@ -203,7 +204,7 @@ class Solver {
             (found.objectives / few.penalties).item<double>() * hessians_.spread(first)};
   }
 
-  /// Every C on all rows; without intercepts and predictions.
+  /// Solves every C on all rows, without intercepts and predictions.
   LogisticSolutions all_together(const Effort& effort) const {
     const Tensor groups = at::arange(cs_.size(0), problems_.fold.options());
     LogisticSolutions found = nothing(groups.size(0));
@@ -212,20 +213,20 @@ class Solver {
     return found;
   }
 
-  /// With Hessians at weights w, of problems that train on that part of the rows.
+  /// Solves with Hessians at weights w for problems that train on this fraction of the rows.
   Start start_at(Tensor w, double trained) const {
     const Tensor mask = at::full({rows()}, trained, w.options());
     Factors factors = hessians_.each([&](std::int64_t g) { return hessians_.hessian(w[g], mask, g); });
     return {std::move(w), std::move(factors)};
   }
 
-  /// Until all are solved, or no more iterations may be made.
+  /// Iterates until all are solved, or max_iterations.
   void finish(Batch batch, Factors factors, const Effort& effort, LogisticSolutions& found) const {
     for (std::int64_t spent = 0;;) {
       batch = iterate(std::move(batch), factors, effort, spent, found);
       if (batch.size() == 0) return;
-      // The factors that they share serve the rest badly: new ones, where they are now.
-      factors.lower.clear();  // their memory is needed
+      // The shared factors are not good enough for the rest: recompute them at the current points.
+      factors.lower.clear();  // frees memory
       factors = hessians_.each([&](std::int64_t g) {
         const auto at = static_cast<std::size_t>(g);
         const std::int64_t first = g == 0 ? 0 : batch.ends[at - 1], end = batch.ends[at];
@@ -236,7 +237,8 @@ class Solver {
     }
   }
 
-  /// Until all are solved, or kRound iterations are made, or all that may be: then none is left.
+  /// Iterates until all are solved, or at most kRound times, or max_iterations, after which the batch is
+  /// empty.
   Batch iterate(Batch batch, const Factors& factors, const Effort& effort, std::int64_t& spent,
                 LogisticSolutions& found) const {
     Memory memory(/*trusted=*/factors.hessian);
@@ -252,25 +254,24 @@ class Solver {
         balance(here, batch.present.defined() ? batch.present.slice(0, from, to) : Tensor());
         d.slice(0, from, to).copy_(here);
         slope.slice(0, from, to).copy_(inner_products(g, here).flatten());  // negative
-        // Of the columns as they are given: neither divided nor centred.
+        // For the original columns.
         const Tensor given = at::addcmul(g * slope_, g.slice(2, -1), shift_);
         steepest.slice(0, from, to).copy_(at::amax(given.abs(), {1, 2}));
       });
       steepest /= batch.count;
-      // Newton's estimate is of a quadratic, which the loss of rows that are sure of their class is less and
-      // less.
+      // Newton's estimate assumes a quadratic, which the loss of confident rows is not.
       const Tensor doubt = (1000 * batch.least / batch.f).clamp_(1, 10);
       const Tensor above = (slope * doubt / at::maximum(batch.f, batch.least)).mul_(-0.5).to(at::kFloat);
       Tensor done = (steepest <= kSurely * effort.tolerance).logical_and_(above <= effort.gap);
-      done.logical_or_(steepest <= 1e-5 * effort.tolerance);  // float32 cannot say more of the objective
-      // Nor of the gradient, once it is made of rounding.
+      done.logical_or_(steepest <= 1e-5 * effort.tolerance);  // the precision of float32
+      // Also stop if the gradient is only rounding errors.
       const Tensor smaller = steepest < 0.9 * batch.smallest;
       batch.smallest = at::minimum(batch.smallest, steepest);
       batch.waited.add_(1).masked_fill_(smaller, 0);
       done.logical_or_((batch.waited >= kPatience).logical_and_(above <= kRounded));
       const bool last = stuck || spent == end;
       if (stuck || spent == effort.max_iterations) done.fill_(true);
-      // Those that are solved go on with the others until it is worth moving what is left together.
+      // Solved problems stay in the batch until removing them is worthwhile.
       if (last || 4 * done.sum().item<std::int64_t>() >= done.size(0)) {
         const Tensor gone = done.nonzero().squeeze(1), left = done.logical_not().nonzero().squeeze(1);
         put_away(batch, gone, steepest, above, spent - begin, spent, found);
@@ -282,25 +283,25 @@ class Solver {
       }
       if (last || batch.size() == 0) return batch;
       effort.on_iteration(0);
-      // Where rounding is all that is left, what there is, is what can be had.
+      // Only rounding errors are left: accept the current points.
       stuck = !step(batch, memory, d, slope);
     }
   }
 
-  /// To the point along d that lowers the objective enough; false if there is none for any problem.
+  /// Line search along d for a sufficient decrease; false if there is none for any problem.
   bool step(Batch& batch, Memory& memory, const Tensor& d, const Tensor& slope) const {
     const Tensor before = batch.f, old = batch.g;
     Line line{.w = batch.w, .z = batch.z, .d = d, .dz = {}};
     const Tensor reach = objective_.advance(batch, line);
-    // Where a class is sure of its rows, the loss is flat and a quadratic model leads anywhere.
+    // For confident rows the loss is flat, and a quadratic model is useless.
     const Tensor most = (Objective::kReach / reach.to(at::kDouble)).clamp_max(1);  // [p]
     Tensor length = at::ones_like(slope);
     for (int tries = 0;; ++tries) {
-      // What float32's sums leave undecided is no rise; what overflowed is one.
+      // Differences within the precision of float32 are no increase; an overflow is one.
       const Tensor high = (batch.f <= before + 1e-4 * length * slope + 1e-7 * before).logical_not();
       const Tensor far = length > most;
       if (tries > kTries || !high.logical_or(far).any().item<bool>()) break;
-      // No step at all, in the end: where rounding is as large as what could be won.
+      // Finally no step, if rounding errors are as large as the possible gain.
       length = at::where(high, tries < kTries ? length * 0.3 : at::zeros_like(length), length);
       length = at::where(far, most, length);
       objective_.shorten(batch, line, length.to(at::kFloat));
@@ -314,12 +315,12 @@ class Solver {
     return length.max().item<double>() > 0;
   }
 
-  /// The last `steps` of those that were spent were added to scores.
+  /// Estimates rounding errors of scores to which the last `steps` steps were added.
   void put_away(Batch batch, const Tensor& gone, const Tensor& steepest, const Tensor& above,
                 std::int64_t steps, std::int64_t spent, LogisticSolutions& found) const {
     if (gone.numel() == 0) return;
     batch.keep(gone);
-    // Rounding adds up as the root of a sum's length, a product's as that of the columns.
+    // Rounding errors grow with the square root of the number of terms.
     if (steps * steps > x_.columns()) objective_.settle(batch);
     found.weights.index_copy_(0, batch.index, batch.w);
     found.predictions.index_copy_(0, batch.index, targets_.predictions(batch.z));
@@ -329,7 +330,7 @@ class Solver {
     found.iterations.index_fill_(0, batch.index, spent);
   }
 
-  /// Of rows that nothing was fitted to: int16 [p, n]
+  /// Predictions of rows outside of all folds: int16 [p, n]
   Tensor predictions(const Features& others, const Tensor& w) const {  // [p, K, D]
     const std::int64_t p = w.size(0), n = others.rows();
     const std::int64_t few = std::clamp<std::int64_t>((1 << 24) / (p * outputs()), 64, kRowsOfBlock);
@@ -349,11 +350,11 @@ class Solver {
   const Targets& targets_;
   const LogisticProblems& problems_;
   const Objective objective_;
-  Tensor slope_;    // [D], what the gradient is multiplied by to be that of the columns before their division
-  Tensor shift_;    // [D], how much of the intercept's is added for them to be as they are given
+  Tensor slope_;    // [D], factors of the gradient for the original columns
+  Tensor shift_;    // [D], multiples of the intercept's gradient that undo the centring
   Tensor penalty_;  // [D] double, of squared weights, for C = 1; the intercept has none
-  Tensor cs_;       // [G], each different C
-  Tensor group_;    // [P], its place among them
+  Tensor cs_;       // [G], distinct values of C
+  Tensor group_;    // [P], index of C among them
   const Hessians hessians_;
 };
 

@@ -9,8 +9,8 @@
 
 namespace sentencode::logistic {
 
-/// Solves problems on rows that some fold trains on, each of them. Predictions are of these rows, then of
-/// `others`; gradients as they are known along the way.
+/// Solves problems whose folds cover all rows. Predictions are for these rows, then for `others`; gradients
+/// are those of the last iteration.
 LogisticSolutions solve(Design x, const Targets& targets, const LogisticProblems& problems,
                         const LogisticOptions& options, const std::optional<Features>& others);
 

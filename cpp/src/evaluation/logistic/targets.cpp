@@ -34,14 +34,14 @@ Targets::Targets(const LogisticProblems& problems, std::int64_t rows) : classes_
 Tensor Targets::losses(Tensor& z, std::int64_t begin, std::int64_t end) const {
   if (classes_ == 2) {
     const Tensor sign = 1 - 2 * right_.slice(0, begin, end);  // [rows, 1], 1 for the first class
-    Tensor wrong = z.squeeze(2).mul_(sign);                   // how far on the other's side
+    Tensor wrong = z.squeeze(2).mul_(sign);                   // margin on the wrong side
     Tensor loss = at::softplus(wrong);
     wrong.sigmoid_().mul_(sign);
     return loss;
   }
   if (labels_.defined()) {
-    // By how much the others together are above the right class: where it is sure, its share is nearly 1,
-    // and has no digits left of what it lacks.
+    // log-sum-exp of the other classes relative to the right one: 1 - p would lose all digits if p is
+    // nearly 1.
     const Tensor place = labels_.slice(0, begin, end).view({-1, 1, 1}).expand({-1, z.size(1), 1});
     z.sub_(z.gather(2, place)).scatter_(2, place, -std::numeric_limits<double>::infinity());
     const Tensor others = z.logsumexp(2, /*keepdim=*/true);  // [rows, p, 1]
@@ -50,7 +50,7 @@ Tensor Targets::losses(Tensor& z, std::int64_t begin, std::int64_t end) const {
     return at::softplus(others.squeeze(2));
   }
   const Tensor log_p = at::log_softmax(z, 2);
-  // What a row's targets sum to need not be 1: a score below the first class counts in part.
+  // Targets of a row may sum to less than 1, for a score below the first class.
   const Tensor t = right_.slice(0, begin, end).unsqueeze(1);  // [rows, 1, K]
   Tensor loss = (log_p * t).sum(2).neg_();
   at::exp_out(z, log_p);

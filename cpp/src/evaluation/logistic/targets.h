@@ -1,4 +1,4 @@
-// What logistic regressions are fitted to, and their losses.
+// Targets and losses of logistic regressions.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -9,9 +9,9 @@
 
 namespace sentencode::logistic {
 
-constexpr double kNever = -1e15;  // intercept of a class that no row has: float32 holds its square
+constexpr double kNever = -1e15;  // intercept of a class without rows; its square fits float32
 
-/// What is right, and how wrong scores are. Scores are [n, p, K] of p problems; K is 1 for two classes.
+/// Targets, and losses of scores [n, p, K] of p problems; K is 1 for two classes.
 class Targets {
  public:
   Targets(const LogisticProblems& problems, std::int64_t rows);
@@ -19,11 +19,11 @@ class Targets {
   std::int64_t outputs() const { return classes_ == 2 ? 1 : classes_; }  // K
   const at::Tensor& labels() const { return labels_; }                   // undefined for soft targets
 
-  /// Losses [rows, p]; z becomes what their sum's gradient has for it: residuals [rows, p, K].
+  /// Losses [rows, p]. z := gradient of their sum with respect to z, the residuals [rows, p, K].
   at::Tensor losses(at::Tensor& z, std::int64_t begin, std::int64_t end) const;
-  /// How much of some rows, or of all of them, belongs to each class [classes].
+  /// Sums of the targets of some rows, or of all, for each class [classes].
   at::Tensor shares(const at::Tensor& index) const;
-  /// Which classes rows have that count: mask [n, p] -> [p, K], or undefined where that is all of them.
+  /// Whether masked rows have each class: mask [n, p] -> [p, K], or undefined if all do.
   at::Tensor present(const at::Tensor& mask) const;
   /// Scores [n, p, K] -> int16 [p, n]
   at::Tensor predictions(const at::Tensor& z) const;
