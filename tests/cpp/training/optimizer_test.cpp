@@ -4,6 +4,9 @@
 #include <ATen/TensorOperators.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/generated/variable_factories.h>
+#include <torch/optim/adagrad.h>
+#include <torch/optim/rmsprop.h>
+#include <torch/optim/sgd.h>
 
 #include <cmath>
 
@@ -14,11 +17,11 @@ namespace {
 
 /// Two parameters, and one that is not trained.
 NamedTensors parameters() {
-  const auto like = at::TensorOptions().dtype(at::kDouble);
-  NamedTensors found{{"a", torch::linspace(-1, 1, 5, like)}, {"b", torch::ones({2, 2}, like)}};
-  for (auto& [name, tensor] : found) tensor.requires_grad_();
-  found.emplace_back("frozen", torch::ones({3}, like));
-  return found;
+  const auto options = at::TensorOptions().dtype(at::kDouble);
+  NamedTensors tensors{{"a", torch::linspace(-1, 1, 5, options)}, {"b", torch::ones({2, 2}, options)}};
+  for (auto& [name, tensor] : tensors) tensor.requires_grad_();
+  tensors.emplace_back("frozen", torch::ones({3}, options));
+  return tensors;
 }
 
 /// Gradients of some step, which depend on where the parameters are.
@@ -31,7 +34,7 @@ void fill_gradients(const NamedTensors& parameters, std::int64_t step) {
 
 class EachOptimizer : public testing::TestWithParam<OptimizerOptions> {};
 
-TEST_P(EachOptimizer, GoesOnFromItsStateAsIfItHadNotStopped) {
+TEST_P(EachOptimizer, ResumesFromItsState) {
   const NamedTensors straight = parameters(), first = parameters();
   Optimizer whole(straight, GetParam()), half(first, GetParam());
   for (std::int64_t step = 0; step < 10; ++step) {
@@ -67,6 +70,37 @@ INSTANTIATE_TEST_SUITE_P(
                     OptimizerOptions{.name = "adagrad"}),
     [](const auto& tested) { return tested.param.name + (tested.param.momentum > 0 ? "Momentum" : ""); });
 
+TEST(Optimizer, TakesTheStepsOfLibTorch) {
+  namespace optim = torch::optim;
+  const auto expect_equal = [](const OptimizerOptions& options, auto make) {
+    const NamedTensors mine = parameters(), theirs = parameters();
+    Optimizer optimizer(mine, options);
+    const std::unique_ptr<optim::Optimizer> reference =
+        make(std::vector<at::Tensor>{theirs[0].second, theirs[1].second});
+    for (std::int64_t step = 0; step < 5; ++step) {
+      fill_gradients(mine, step);
+      fill_gradients(theirs, step);
+      optimizer.step(0.01);
+      reference->step();
+    }
+    for (std::size_t i = 0; i < 2; ++i)
+      EXPECT_TRUE(at::equal(mine[i].second, theirs[i].second)) << options.name;
+  };
+  for (const double momentum : {0.0, 0.9}) {
+    expect_equal({.name = "sgd", .momentum = momentum, .weight_decay = 0.1}, [&](const auto& tensors) {
+      return std::make_unique<optim::SGD>(tensors,
+                                          optim::SGDOptions(0.01).momentum(momentum).weight_decay(0.1));
+    });
+    expect_equal({.name = "rmsprop", .momentum = momentum, .weight_decay = 0.1}, [&](const auto& tensors) {
+      return std::make_unique<optim::RMSprop>(
+          tensors, optim::RMSpropOptions(0.01).momentum(momentum).weight_decay(0.1));
+    });
+  }
+  expect_equal({.name = "adagrad", .weight_decay = 0.1}, [](const auto& tensors) {
+    return std::make_unique<optim::Adagrad>(tensors, optim::AdagradOptions(0.01).eps(1e-8).weight_decay(0.1));
+  });
+}
+
 TEST(Optimizer, AdamIsThePapersFormula) {
   const NamedTensors parameters_ = parameters();
   const OptimizerOptions options{.name = "adam", .beta1 = 0.8, .beta2 = 0.98, .epsilon = 1e-6};
@@ -84,7 +118,7 @@ TEST(Optimizer, AdamIsThePapersFormula) {
   EXPECT_TRUE(at::allclose(parameters_[0].second.detach(), x, 1e-12, 1e-14));
 }
 
-TEST(Optimizer, HowMatricesLieInMemoryDoesNotMatter) {
+TEST(Optimizer, DoesNotDependOnStrides) {
   for (const char* name : {"adam", "adamw"}) {
     const OptimizerOptions options{.name = name, .weight_decay = 0.1};
     const at::Tensor values = at::randn({3, 5}, at::kDouble), slope = at::randn({3, 5}, at::kDouble);
@@ -113,7 +147,7 @@ at::Tensor sparse_gradient(std::int64_t step) {
 TEST(Optimizer, MovesOnlyRowsThatWereRead) {
   for (const char* name : {"adam", "adamw"}) {
     const at::Tensor start = at::randn({4, 2}, at::kDouble);
-    // A reference that has each row as a parameter of its own, and counts steps for all of them.
+    // A reference that treats each row as a parameter, with one step count for all.
     at::Tensor x = start.clone(), m = at::zeros_like(x), v = at::zeros_like(x);
     const at::Tensor table = start.clone().requires_grad_();
     const NamedTensors parameters_{{"table", table}};
@@ -131,7 +165,7 @@ TEST(Optimizer, MovesOnlyRowsThatWereRead) {
       }
       table.mutable_grad() = sparse_gradient(step);
       optimizer->step(0.05);
-      if (step != 2) continue;  // go on from its state
+      if (step != 2) continue;  // resume from its state
       std::map<std::string, at::Tensor> state;
       for (const auto& [key, tensor] : optimizer->state()) state[key] = tensor.clone();
       EXPECT_EQ(state.at("exp_avg.table").sizes(), table.sizes());
@@ -223,11 +257,11 @@ TEST(Clip, BoundsEachAndAll) {
     two[1].second.mutable_grad() = torch::tensor({12.0F});
   };
   const auto norm = [&](const Clipping& clipping, double factor = 1) {
-    const Clipped found = clip(two, at::scalar_tensor(factor, at::kDouble), clipping);
+    const Clipped clipped = clip(two, at::scalar_tensor(factor, at::kDouble), clipping);
     for (const auto& [name, tensor] : two) {
-      if (tensor.grad().defined()) tensor.grad().div_(found.divisor);  // as an optimizer does
+      if (tensor.grad().defined()) tensor.grad().div_(clipped.divisor);  // as an optimizer does
     }
-    return found.norm.item<double>();
+    return clipped.norm.item<double>();
   };
   set();
   EXPECT_DOUBLE_EQ(norm({}), 13.0);
@@ -252,18 +286,21 @@ TEST(Clip, BoundsEachAndAll) {
   EXPECT_TRUE(std::isnan(norm({.global_norm = 1})));
 }
 
-TEST(Optimizer, ScalesAndSkipsOnTheWay) {
-  for (const char* name : {"adam", "adamw", "sgd"}) {
+TEST(Optimizer, ScalesAndSkips) {
+  for (const OptimizerOptions& options :
+       {OptimizerOptions{.name = "adam"}, OptimizerOptions{.name = "adamw"}, OptimizerOptions{.name = "sgd"},
+        OptimizerOptions{.name = "sgd", .momentum = 0.9}, OptimizerOptions{.name = "rmsprop"},
+        OptimizerOptions{.name = "rmsprop", .momentum = 0.9}, OptimizerOptions{.name = "adagrad"}}) {
     NamedTensors scaled{{"x", torch::ones({3})}}, plain{{"x", torch::ones({3})}};
     for (auto* of : {&scaled, &plain}) (*of)[0].second.requires_grad_();
-    Optimizer one(scaled, {.name = name}), other(plain, {.name = name});
-    for (const double skip : {0.0, 1.0, 0.0}) {
+    Optimizer one(scaled, options), other(plain, options);
+    for (const double skip : {1.0, 0.0, 1.0, 0.0}) {
       scaled[0].second.mutable_grad() = skip == 1 ? torch::full({3}, NAN) : torch::tensor({2.F, 4.F, 6.F});
       plain[0].second.mutable_grad() = torch::tensor({1.F, 2.F, 3.F});
       one.step(0.1, {at::scalar_tensor(2, at::kDouble), at::scalar_tensor(skip, at::kFloat)});
       if (skip == 0) other.step(0.1);
     }
-    EXPECT_TRUE(at::allclose(scaled[0].second, plain[0].second)) << name;
+    EXPECT_TRUE(at::allclose(scaled[0].second, plain[0].second)) << options.name;
     EXPECT_FALSE(at::allclose(plain[0].second, at::ones({3})));
     const auto mine = one.state(), theirs = other.state();
     for (std::size_t i = 0; i < mine.size(); ++i) EXPECT_TRUE(at::allclose(mine[i].second, theirs[i].second));

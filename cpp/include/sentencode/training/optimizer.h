@@ -4,82 +4,76 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "sentencode/training/named_tensors.h"
 
-namespace torch::optim {
-class Optimizer;
-}
-
 namespace sentencode::training {
 
 struct OptimizerOptions {
   std::string name = "adam";          // "adam", "adamw", "sgd", "rmsprop" or "adagrad"
-  double beta1 = 0.9, beta2 = 0.999;  // of adam and adamw
-  double momentum = 0.0;              // of sgd and rmsprop
+  double beta1 = 0.9, beta2 = 0.999;  // adam and adamw only
+  double momentum = 0.0;              // sgd and rmsprop only
   double epsilon = 1e-8;
-  double weight_decay = 0.0;  // of squared weights; adamw's is of the weights themselves
-  /// Gradients of tables may be sparse. A row that a step does not read stays as it is, and so do adam's
-  /// moments of it; sgd and adagrad take the steps of dense gradients.
+  double weight_decay = 0.0;  // L2 penalty; decoupled for adamw
+  /// Allows sparse gradients of tables. Rows without a gradient keep their values and adam's moments; sgd and
+  /// adagrad take the same steps as with dense gradients.
   bool sparse_rows = false;
 
-  void check() const;  // InvalidInput that names the member
+  void check() const;  // InvalidInput names the member
 };
 
-/// What happens to gradients on the way to a step. All is on the device: nobody waits for it.
+/// Applied to gradients in a step, on the device, without waiting for it.
 struct GradientScale {
-  at::Tensor divisor{};  // [] double, of all of them; undefined: 1
-  at::Tensor skip{};     // [] float, 1 where no step is to be taken, else 0; undefined: 0
+  at::Tensor divisor{};  // [] double, divides all gradients; undefined: 1
+  at::Tensor skip{};     // [] float: 1 skips the step; undefined: 0
 };
 
-/// LibTorch's optimisers, with state that has names, so that a checkpoint is nothing but tensors.
+/// The optimizers of torch.optim, with named state tensors for checkpoints.
 class Optimizer {
  public:
-  /// Of those parameters that want a gradient.
+  /// Optimizes the parameters that require a gradient.
   Optimizer(const NamedTensors& parameters, const OptimizerOptions& options);
-  ~Optimizer();
 
   void step(double rate, const GradientScale& scale = {});
-  void zero_grad();  // gradients become undefined: what a batch does not touch is not moved
+  void zero_grad();  // makes gradients undefined: parameters that a batch does not use keep their values
   const NamedTensors& parameters() const { return parameters_; }
 
-  /// "exp_avg.encoder.weight" and the like; steps as int64. Only of parameters that were moved.
+  /// Tensors named like "exp_avg.encoder.weight" of the parameters that had a gradient; steps are int64.
   NamedTensors state() const;
-  /// Copies such a state. FormatError where a name or a shape is not one of these.
-  void restore(const std::map<std::string, at::Tensor>& state);
+  /// Copies such a state. FormatError where a name or a shape does not match.
+  void restore(const std::map<std::string, at::Tensor>& saved);
 
  private:
-  /// Adam's of one parameter; undefined until it is moved.
-  struct Moments {
-    at::Tensor step, mean, square;  // [] float, and as the parameter
+  /// Of one parameter; undefined until its first step.
+  struct State {
+    at::Tensor step;                  // [] float
+    std::vector<at::Tensor> moments;  // as `moment_names_`, each shaped like the parameter
   };
 
   bool is_adam() const { return options_.name.starts_with("adam"); }
-  void adam(double rate, const GradientScale& scale);
 
   NamedTensors parameters_;
   OptimizerOptions options_;
-  std::vector<Moments> moments_;                        // of adam and adamw, for each parameter
-  std::unique_ptr<torch::optim::Optimizer> optimizer_;  // the others
+  std::vector<std::string> moment_names_;
+  std::vector<State> states_;  // for each parameter
 };
 
-/// How gradients are kept in bounds.
+/// Gradient clipping. 0: none.
 struct Clipping {
-  double global_norm = 0;  // of all gradients together, at most; 0: not clipped
-  double each_norm = 0;    // of each tensor's gradient, at most; 0: not clipped
+  double global_norm = 0;  // maximum norm of all gradients together
+  double each_norm = 0;    // maximum norm of each tensor's gradient
 };
 
 struct Clipped {
-  at::Tensor norm;     // [] double: of all gradients times `factor`, before they are clipped
-  at::Tensor divisor;  // [] double: divided by it, they are what a step is to see
+  at::Tensor norm;     // [] double: norm of all gradients times `factor`, before clipping
+  at::Tensor divisor;  // [] double: divides the gradients of the step
 };
 
-/// Looks how gradients, times `factor` [] double, are to be clipped, each tensor first. Rows that a sparse
-/// one has several times are added up before. One pass over them, and a second one only where tensors are
-/// clipped each by itself; no look at the device's memory.
+/// Clips gradients times `factor` [] double, first each tensor's, then all together. Gradients are scaled
+/// here only for `each_norm`; the rest is in the divisor. Adds up repeated rows of sparse gradients. Does not
+/// wait for the device.
 Clipped clip(const NamedTensors& parameters, const at::Tensor& factor, const Clipping& clipping);
 
 }  // namespace sentencode::training
