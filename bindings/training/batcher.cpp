@@ -11,12 +11,12 @@
 namespace sentencode {
 namespace {
 
-/// An array that took over a vector's memory.
+/// An array that owns a vector.
 template <typename T>
 py::array_t<T> array_of(std::vector<T>&& values, std::vector<py::ssize_t> shape) {
-  auto* kept = new std::vector<T>(std::move(values));
-  const py::capsule owner(kept, [](void* vector) { delete static_cast<std::vector<T>*>(vector); });
-  return py::array_t<T>(std::move(shape), kept->data(), owner);
+  auto* vector = new std::vector<T>(std::move(values));
+  const py::capsule owner(vector, [](void* pointer) { delete static_cast<std::vector<T>*>(pointer); });
+  return py::array_t<T>(std::move(shape), vector->data(), owner);
 }
 template <typename T>
 py::array_t<T> array_of(std::vector<T>&& values) {
@@ -24,7 +24,7 @@ py::array_t<T> array_of(std::vector<T>&& values) {
   return array_of(std::move(values), {size});
 }
 
-/// (epoch, step, total, numbers, [(ids, lengths, tokens) of each field], labels or None)
+/// (epoch, step, total, numbers, [(ids, lengths, tokens), ...], int_labels, float_labels)
 py::tuple tuple_of(Batch&& batch) {
   const auto size = static_cast<py::ssize_t>(batch.numbers.size());
   py::list fields;
@@ -36,38 +36,29 @@ py::tuple tuple_of(Batch&& batch) {
                         array_of(std::move(batch.int_labels)), array_of(std::move(batch.float_labels)));
 }
 
-BatcherOptions options_of(std::string_view mode, std::vector<std::string> length_fields,
-                          std::int64_t batch_size, std::vector<std::int64_t> bounds,
-                          std::int64_t buffer_batches, std::int64_t max_tokens, bool shuffle, bool drop_short,
-                          std::uint64_t seed, std::int64_t pad, std::int64_t rank, std::int64_t world) {
-  return {batch_mode_named(mode),
-          std::move(length_fields),
-          batch_size,
-          std::move(bounds),
-          buffer_batches,
-          max_tokens,
-          shuffle,
-          drop_short,
-          seed,
-          pad,
-          rank,
-          world};
-}
-
 }  // namespace
 
 void bind_batcher(py::module_& m) {
-  py::class_<Batcher, std::shared_ptr<Batcher>>(m, "Batcher", "Cuts examples into batches.")
+  py::class_<Batcher, std::shared_ptr<Batcher>>(m, "Batcher", "Groups examples into batches.")
       .def(py::init([](std::shared_ptr<ExampleFile> examples, std::string_view mode,
                        std::vector<std::string> length_fields, std::int64_t batch_size,
                        std::vector<std::int64_t> bounds, std::int64_t buffer_batches, std::int64_t max_tokens,
                        bool shuffle, bool drop_short, std::uint64_t seed, std::int64_t pad, std::int64_t rank,
                        std::int64_t world) {
+             BatcherOptions options{batch_mode_named(mode),
+                                    std::move(length_fields),
+                                    batch_size,
+                                    std::move(bounds),
+                                    buffer_batches,
+                                    max_tokens,
+                                    shuffle,
+                                    drop_short,
+                                    seed,
+                                    pad,
+                                    rank,
+                                    world};
              const WithoutGil release;  // it may have to sort
-             return std::make_shared<Batcher>(
-                 std::move(examples),
-                 options_of(mode, std::move(length_fields), batch_size, std::move(bounds), buffer_batches,
-                            max_tokens, shuffle, drop_short, seed, pad, rank, world));
+             return std::make_shared<Batcher>(std::move(examples), std::move(options));
            }),
            py::arg("examples"), py::kw_only(), py::arg("mode"), py::arg("length_fields"),
            py::arg("batch_size"), py::arg("bounds"), py::arg("buffer_batches"), py::arg("max_tokens"),
@@ -77,11 +68,7 @@ void bind_batcher(py::module_& m) {
       .def(
           "batch",
           [](const Batcher& self, std::int64_t epoch, std::int64_t step) {
-            Batch batch = [&] {
-              const WithoutGil release;
-              return self.batch(epoch, step);
-            }();
-            return tuple_of(std::move(batch));
+            return tuple_of(without_gil([&] { return self.batch(epoch, step); }));
           },
           py::arg("epoch"), py::arg("step"),
           "(epoch, step, total, numbers, [(ids, lengths, tokens), ...], int_labels, float_labels)")
@@ -91,7 +78,7 @@ void bind_batcher(py::module_& m) {
             return array_of(without_gil([&] { return self.numbers(epoch, step); }));
           },
           py::arg("epoch"), py::arg("step"));
-  py::class_<BatchLoader>(m, "BatchLoader", "Makes batches ahead of their use.")
+  py::class_<BatchLoader>(m, "BatchLoader", "Prefetches batches.")
       .def(py::init([](std::shared_ptr<Batcher> batcher, std::int64_t epoch, std::int64_t step, int threads,
                        std::int64_t ahead) {
              return std::make_unique<BatchLoader>(std::move(batcher), BatchLoader::Position{epoch, step},
@@ -99,13 +86,7 @@ void bind_batcher(py::module_& m) {
            }),
            py::arg("batcher"), py::arg("epoch"), py::arg("step"), py::kw_only(), py::arg("threads"),
            py::arg("ahead"))
-      .def("next", [](BatchLoader& self) {
-        Batch batch = [&] {
-          const WithoutGil release;
-          return self.next();
-        }();
-        return tuple_of(std::move(batch));
-      });
+      .def("next", [](BatchLoader& self) { return tuple_of(without_gil([&] { return self.next(); })); });
 }
 
 }  // namespace sentencode

@@ -5,7 +5,6 @@
 #include "paths.h"
 #include "sentences.h"
 #include "sentencode/error.h"
-#include "sentencode/training/build_examples.h"
 #include "sentencode/training/example_builder.h"
 #include "sentencode/training/example_file.h"
 #include "sentencode/training/example_key.h"
@@ -15,7 +14,7 @@ namespace {
 
 using File = ExampleFile;
 
-/// A read-only array over mapped memory, which lives as long as the file's object does.
+/// A read-only view of mapped memory, which keeps the file.
 template <typename T>
 py::array_t<T> view(std::span<const T> values, const py::object& owner) {
   py::array_t<T> array(static_cast<py::ssize_t>(values.size()), values.data(), owner);
@@ -40,11 +39,6 @@ FieldOptions field_options(std::string name, const Tokenizer& tokenizer,
           too_long_named(too_long)};
 }
 
-ExampleOptions example_options(std::vector<FieldOptions> fields, std::vector<Neighbour> neighbours,
-                               std::string_view labels, std::string source, std::int64_t shard_examples) {
-  return {std::move(fields), std::move(neighbours), labels_named(labels), std::move(source), shard_examples};
-}
-
 template <typename T>
 using Array = py::array_t<T, py::array::c_style>;
 
@@ -65,27 +59,27 @@ void add(ExampleBuilder& self, const py::list& fields, const std::vector<bool>& 
 
 std::vector<std::vector<std::string>> names_of(const std::vector<std::vector<Path>>& files) {
   std::vector<std::vector<std::string>> names;
-  for (const auto& of_field : files) names.emplace_back(of_field.begin(), of_field.end());
+  for (const auto& field : files) names.emplace_back(field.begin(), field.end());
   return names;
 }
 
 std::shared_ptr<File> build(ExampleBuilder& builder, const std::vector<std::vector<Path>>& paths,
                             const py::object& progress) {
-  BuildProgress tell;
+  BuildProgress report;
   if (!progress.is_none()) {
-    tell = [&](std::int64_t read, std::int64_t total) {
+    report = [&](std::int64_t read, std::int64_t total) {
       const WithGil gil;
       call(progress, read, total);
     };
   }
   const WithoutGil release;
-  return std::const_pointer_cast<File>(build_examples(builder, names_of(paths), tell));
+  return std::const_pointer_cast<File>(build_examples(builder, names_of(paths), report));
 }
 
 }  // namespace
 
 void bind_examples(py::module_& m) {
-  py::class_<File, std::shared_ptr<File>>(m, "ExampleFile", "Examples as ids in one mapped file.")
+  py::class_<File, std::shared_ptr<File>>(m, "ExampleFile", "Examples as ids in a mapped file.")
       .def_static(
           "open",
           [](const Path& path, bool verify) {
@@ -127,15 +121,20 @@ void bind_examples(py::module_& m) {
       .def(py::init(&field_options), py::kw_only(), py::arg("name"), py::arg("tokenizer"),
            py::arg("vocabulary"), py::arg("begin"), py::arg("end"), py::arg("unknown_words"),
            py::arg("unknown"), py::arg("min_length"), py::arg("max_length"), py::arg("too_long"));
-  py::class_<Neighbour>(m, "Neighbour", "A field made of what stands around a sentence.")
+  py::class_<Neighbour>(m, "Neighbour", "A field made of the context of a sentence.")
       .def(py::init([](const FieldOptions& field, std::int64_t offset, std::int64_t words) {
              return Neighbour{field, offset, words};
            }),
            py::arg("field"), py::kw_only(), py::arg("offset"), py::arg("words"));
-  py::class_<ExampleOptions>(m, "ExampleOptions", "How a file of examples is made.")
-      .def(py::init(&example_options), py::kw_only(), py::arg("fields"), py::arg("neighbours"),
-           py::arg("labels"), py::arg("source"), py::arg("shard_examples"));
-  py::class_<ContentDigest>(m, "ContentDigest", "A digest of sentences, batch after batch.")
+  py::class_<ExampleOptions>(m, "ExampleOptions", "Options of a file of examples.")
+      .def(py::init([](std::vector<FieldOptions> fields, std::vector<Neighbour> neighbours,
+                       std::string_view labels, std::string source, std::int64_t shard_examples) {
+             return ExampleOptions{std::move(fields), std::move(neighbours), labels_named(labels),
+                                   std::move(source), shard_examples};
+           }),
+           py::kw_only(), py::arg("fields"), py::arg("neighbours"), py::arg("labels"), py::arg("source"),
+           py::arg("shard_examples"));
+  py::class_<ContentDigest>(m, "ContentDigest", "A digest of batches of sentences.")
       .def(py::init<>())
       .def(
           "add",
@@ -152,7 +151,7 @@ void bind_examples(py::module_& m) {
           },
           py::arg("bytes"))
       .def("hex", &ContentDigest::hex);
-  py::class_<ExampleBuilder>(m, "ExampleBuilder", "Makes a file of examples, batch after batch.")
+  py::class_<ExampleBuilder>(m, "ExampleBuilder", "Builds a file of examples from batches.")
       .def(py::init([](const Path& path, const ExampleOptions& options, const std::string& key) {
              return new ExampleBuilder(path, options, key);
            }),

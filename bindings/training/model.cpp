@@ -8,8 +8,8 @@
 namespace sentencode {
 
 void bind_model(py::module_& m) {
-  bind_nn_module<training::Model>(m, "Model", "What a trainer trains.")
-      .def_property_readonly("figures", &training::Model::figures, "Names of what a loss tells besides.");
+  bind_nn_module<training::Model>(m, "Model", "A module with a loss.")
+      .def_property_readonly("figures", &training::Model::figures, "Names of further values of a loss.");
 }
 
 }  // namespace sentencode

@@ -14,9 +14,9 @@
 
 namespace sentencode {
 
-/// A model that is written in Python. `parts` has
+/// A model in Python. `parts` has
 ///   loss([(ids, lengths, mask), ...], labels or None) -> (sum, count, right or None, figures [F, 2] or None)
-///   figures, the names of what a loss tells besides
+///   figures, the names of these
 ///   train(mode), parameters() and buffers() -> [(name, tensor), ...]
 class PythonModel final : public training::Model {
  public:
@@ -46,7 +46,7 @@ class PythonModel final : public training::Model {
   }
   void train(bool on) override {
     const WithGil gil;
-    const py::error_scope interrupt;  // Ctrl-C may be on its way to the caller
+    const py::error_scope interrupt;  // a KeyboardInterrupt may be set
     training::Model::train(on);
     call(parts_.attr("train"), on);
   }

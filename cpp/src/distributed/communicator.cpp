@@ -37,8 +37,8 @@ class Local final : public Communicator {
   void barrier() override {}
 };
 
-/// Small messages cost as much as large ones: tensors of one type and device travel together, about 25 MB at
-/// a time, and the next bucket is on its way while the first is waited for.
+/// Tensors of one type and device, flattened into buckets of 25 MB. All are sent before the first is
+/// received.
 class Buckets {
  public:
   explicit Buckets(const std::vector<at::Tensor>& tensors) {
@@ -47,7 +47,7 @@ class Buckets {
     for (const at::Tensor& tensor : tensors) {
       if (tensor.numel() == 0) continue;
       if (buckets_.empty() || bytes + tensor.nbytes() > kBytes ||
-          tensor.options().type_equal(buckets_.back().members[0].options()) == false ||
+          !tensor.options().type_equal(buckets_.back().members[0].options()) ||
           tensor.device() != buckets_.back().members[0].device()) {
         buckets_.emplace_back();
         bytes = 0;
@@ -57,7 +57,7 @@ class Buckets {
     }
   }
 
-  /// Sends each bucket by `start`.
+  /// Calls start(flat tensors) for each bucket.
   template <typename Start>
   void send(Start start) {
     for (Bucket& bucket : buckets_) {
@@ -68,7 +68,7 @@ class Buckets {
     }
   }
 
-  /// Hands the result of each through `finish` back to its tensors.
+  /// Waits for each bucket, calls finish(flat tensor), and copies the result to its tensors.
   template <typename Finish>
   void receive(Finish finish) {
     for (Bucket& bucket : buckets_) {
@@ -85,7 +85,7 @@ class Buckets {
  private:
   struct Bucket {
     std::vector<at::Tensor> members;
-    std::vector<at::Tensor> flat;  // one tensor: c10d takes lists
+    std::vector<at::Tensor> flat;  // a single tensor; c10d takes lists
     c10::intrusive_ptr<c10d::Work> work;
   };
   std::vector<Bucket> buckets_;
@@ -106,7 +106,7 @@ class Group final : public Communicator {
     buckets->send([this](std::vector<at::Tensor>& flat) { return group()->allreduce(flat); });
     return [buckets, size = size_] {
       const at::NoGradGuard guard;
-      buckets->receive([size](at::Tensor& flat) { flat.div_(size); });  // not every backend has a mean
+      buckets->receive([size](at::Tensor& flat) { flat.div_(size); });  // not all backends have a mean
     };
   }
 
@@ -138,7 +138,7 @@ class Group final : public Communicator {
     return group;
   }
 
-  // Not owned: destroy_process_group must end its threads, which otherwise outlive Python and abort.
+  // Weak, so that destroy_process_group ends its threads, which would outlive Python and abort.
   c10::weak_intrusive_ptr<c10d::ProcessGroup> group_;
   const int rank_, size_;
 };

@@ -28,8 +28,8 @@ struct BatchLoader::State {
   pid_t process = ::getpid();
   std::mutex mutex;
   std::condition_variable room, ready;
-  std::vector<Slot> slots;            // of batch i: i % their number
-  std::int64_t begun = 0, taken = 0;  // batches, from the first one on
+  std::vector<Slot> slots;            // batch i is in slot i % size
+  std::int64_t begun = 0, taken = 0;  // numbers of batches
   bool stop = false;
   std::vector<std::thread> threads;
 
@@ -49,16 +49,16 @@ void BatchLoader::State::work() {
   for (;;) {
     room.wait(lock, [&] { return stop || begun - taken < std::ssize(slots); });
     if (stop) return;
-    const std::int64_t mine = begun++;
+    const std::int64_t index = begun++;
     lock.unlock();
-    Slot made;
+    Slot filled;
     try {
-      made.batch = make(position(mine));
+      filled.batch = make(position(index));
     } catch (...) {
-      made.failure = std::current_exception();
+      filled.failure = std::current_exception();
     }
     lock.lock();
-    slot(mine) = std::move(made);
+    slot(index) = std::move(filled);
     ready.notify_all();
   }
 }
@@ -103,7 +103,7 @@ BatchLoader::~BatchLoader() {
   if (state_->process == ::getpid()) {
     state_->join();
   } else {
-    static_cast<void>(state_.release());  // a thread that is not there cannot be joined, nor a lock let go
+    static_cast<void>(state_.release());  // a forked child has no threads to join
   }
 }
 
@@ -112,9 +112,9 @@ Batch BatchLoader::next() {
   ST_CHECK(s.process == ::getpid(), Unsupported,
            "this loader belongs to the process that this one was forked from: make a new one here");
   std::unique_lock lock(s.mutex);
-  // Asked anew each time: another thread may have taken the batch that this one waited for.
-  const auto made = [&] { return s.slot(s.taken).batch.has_value() || s.slot(s.taken).failure; };
-  while (!s.ready.wait_for(lock, std::chrono::milliseconds(100), made)) {
+  // Reads `taken` each time, because another thread may take the batch that this one waits for.
+  const auto is_ready = [&] { return s.slot(s.taken).batch.has_value() || s.slot(s.taken).failure; };
+  while (!s.ready.wait_for(lock, std::chrono::milliseconds(100), is_ready)) {
     lock.unlock();
     poll_interrupt();
     lock.lock();

@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kModeNames[] = {"plain", "equal_length", "buckets", "sorted_buffer",
                                            "token_budget"};
 
-/// What an epoch's keys are for, beside the places of groups, which are below 2^32.
+/// Purposes of keys; those of groups are their first positions, below 2^32.
 constexpr std::uint64_t kSteps = std::uint64_t{1} << 62, kBuffers = std::uint64_t{1} << 61;
 
 std::int64_t batches_of(std::int64_t examples, std::int64_t size) { return (examples + size - 1) / size; }
@@ -49,21 +49,21 @@ Batcher::Batcher(std::shared_ptr<const ExampleFile> examples, BatcherOptions opt
   ST_CHECK(o.bounds.empty() == (o.mode != BatchMode::buckets), InvalidInput,
            o.bounds.empty() ? "the mode buckets needs bounds" : "bounds are for the mode buckets");
   ST_CHECK(std::ranges::adjacent_find(o.bounds, std::greater_equal()) == o.bounds.end(), InvalidInput,
-           "bounds must rise");
+           "bounds must be ascending");
   ST_CHECK(o.buffer_batches >= 1, InvalidInput, "buffer_batches must be at least 1, got ", o.buffer_batches);
-  // A buffer is the only thing that is held, and its size in examples must fit.
   ST_CHECK(o.mode != BatchMode::sorted_buffer ||
                o.batch_size <= std::numeric_limits<std::int32_t>::max() / o.buffer_batches,
            InvalidInput, "buffer_batches times batch_size must be below 2^31, got ", o.buffer_batches, " x ",
            o.batch_size);
 
-  if (o.length_fields.empty()) sorting_ = {&examples_->fields()[0]};
+  if (o.length_fields.empty()) sort_fields_ = {&examples_->fields()[0]};
   for (const std::string& name : o.length_fields) {
-    sorting_.push_back(&examples_->field(name));
+    sort_fields_.push_back(&examples_->field(name));
     ST_CHECK(std::ranges::count(o.length_fields, name) == 1, InvalidInput, "length_fields names '", name,
              "' twice");
   }
-  if (sorting_ == std::vector{&examples_->fields()[0]}) options_.length_fields.clear();  // one name for it
+  if (sort_fields_ == std::vector{&examples_->fields()[0]})
+    options_.length_fields.clear();  // the same as the default
 
   const std::int64_t n = examples_->size();
   switch (o.mode) {
@@ -82,7 +82,7 @@ Batcher::Batcher(std::shared_ptr<const ExampleFile> examples, BatcherOptions opt
       plan_budget();
       break;
   }
-  ST_CHECK(steps_ > 0, InvalidInput, "no batch can be made of ", n, " examples by the mode ", name_of(o.mode),
+  ST_CHECK(steps_ > 0, InvalidInput, "no batch can be made of ", n, " examples in the mode ", name_of(o.mode),
            " with batch_size ", o.batch_size, o.drop_short ? " and drop_short" : "");
 }
 
@@ -93,34 +93,40 @@ void Batcher::add_run(std::int64_t begin, std::int64_t end, std::int64_t size) {
   steps_ += batches_of(end - begin, size);
 }
 
-/// All examples by length, equally long ones by their number. Of the first field the file has it.
+/// All examples sorted by length; by the length of the first field, the file has them.
 std::span<const std::uint32_t> Batcher::order() const {
-  if (own_order_ == nullptr) return examples_->by_length();
-  const auto bytes = own_order_->bytes();
+  if (sorted_ == nullptr) return examples_->by_length();
+  const auto bytes = sorted_->bytes();
   return {reinterpret_cast<const std::uint32_t*>(bytes.data()), bytes.size() / sizeof(std::uint32_t)};
 }
 
 std::weak_ordering Batcher::compare(std::int64_t a, std::int64_t b) const {
-  for (const ExampleField* field : sorting_) {
-    const auto found = field->length(a) <=> field->length(b);
-    if (found != 0) return found;
+  for (const ExampleField* field : sort_fields_) {
+    const auto order = field->length(a) <=> field->length(b);
+    if (order != 0) return order;
   }
   return std::weak_ordering::equivalent;
+}
+
+/// Compares by length, then by index.
+bool Batcher::is_before(std::int64_t a, std::int64_t b) const {
+  const auto order = compare(a, b);
+  return order != 0 ? order < 0 : a < b;
 }
 
 std::int64_t Batcher::bucket(std::int64_t length) const {
   return std::ranges::lower_bound(options_.bounds, length) - options_.bounds.begin();
 }
 
-/// Whether two examples may change places: where each of these fields is as long in both, or in one bucket.
+/// Whether two examples have the same lengths, or the same buckets, in all sort fields.
 bool Batcher::share_group(std::int64_t a, std::int64_t b) const {
   if (options_.mode != BatchMode::buckets) return compare(a, b) == 0;
-  return std::ranges::all_of(sorting_, [&](const ExampleField* field) {
+  return std::ranges::all_of(sort_fields_, [&](const ExampleField* field) {
     return bucket(field->length(a)) == bucket(field->length(b));
   });
 }
 
-/// Buckets come first: of two fields, the second's lengths rise in each bucket of the first.
+/// Sorts by bucket, then by length.
 void Batcher::sort_by_length() {
   if (options_.length_fields.empty()) return;
   const auto n = static_cast<std::size_t>(examples_->size());
@@ -133,23 +139,22 @@ void Batcher::sort_by_length() {
   std::ranges::sort(numbers, [&](std::uint32_t a, std::uint32_t b) {
     if ((++compared & 0xffff) == 0) poll_interrupt();
     if (!options_.bounds.empty()) {
-      for (const ExampleField* field : sorting_) {
+      for (const ExampleField* field : sort_fields_) {
         const std::int64_t first = bucket(field->length(a)), second = bucket(field->length(b));
         if (first != second) return first < second;
       }
     }
-    const auto found = compare(a, b);
-    return found != 0 ? found < 0 : a < b;
+    return is_before(a, b);
   });
-  own_order_ = std::move(file);
+  sorted_ = std::move(file);
 }
 
-/// Where the examples end that are of the group of the one at this place of the order.
-std::int64_t Batcher::group_end(std::int64_t place) const {
+/// End of the group of the example at a position of the order.
+std::int64_t Batcher::group_end(std::int64_t position) const {
   const auto numbers = order();
-  const std::uint32_t its = numbers[static_cast<std::size_t>(place)];
-  const auto end = std::partition_point(numbers.begin() + place, numbers.end(),
-                                        [&](std::uint32_t number) { return share_group(number, its); });
+  const std::uint32_t first = numbers[static_cast<std::size_t>(position)];
+  const auto end = std::partition_point(numbers.begin() + position, numbers.end(),
+                                        [&](std::uint32_t number) { return share_group(number, first); });
   return end - numbers.begin();
 }
 
@@ -162,16 +167,16 @@ void Batcher::plan_groups() {
   }
 }
 
-/// By rising length, each batch as large as the longest of its examples allow. Which places share a batch
-/// depends on lengths alone: within a group, all batches but the one across its end have one size.
+/// Makes each batch as large as its longest example allows, by ascending length. Within a group, all batches
+/// have one size, except for the one that crosses its end.
 void Batcher::plan_budget() {
   sort_by_length();
   const auto numbers = order();
-  const std::int64_t n = examples_->size(), most = options_.max_tokens;
-  using Widths = std::vector<std::int64_t>;  // of a batch, in each of these fields
-  const auto widened = [&](Widths widths, std::int64_t place) {
+  const std::int64_t n = examples_->size(), max_tokens = options_.max_tokens;
+  using Widths = std::vector<std::int64_t>;  // of a batch, in each sort field
+  const auto widened = [&](Widths widths, std::int64_t position) {
     for (std::size_t f = 0; f < widths.size(); ++f) {
-      widths[f] = std::max(widths[f], sorting_[f]->length(numbers[static_cast<std::size_t>(place)]));
+      widths[f] = std::max(widths[f], sort_fields_[f]->length(numbers[static_cast<std::size_t>(position)]));
     }
     return widths;
   };
@@ -179,34 +184,34 @@ void Batcher::plan_budget() {
     return std::accumulate(widths.begin(), widths.end(), std::int64_t{0});
   };
   const auto capacity = [&](const Widths& widths) {
-    const std::int64_t fit = most / std::max<std::int64_t>(1, tokens(widths));
+    const std::int64_t fit = max_tokens / std::max<std::int64_t>(1, tokens(widths));
     return options_.batch_size > 0 ? std::min(fit, options_.batch_size) : fit;
   };
-  const Widths none(sorting_.size());
+  const Widths none(sort_fields_.size());
   std::int64_t longest = 1;
   for (std::int64_t begin = 0; begin < n; begin = group_end(begin)) {
     groups_.push_back(begin);
     longest = std::max(longest, tokens(widened(none, begin)));
   }
-  ST_CHECK(most >= longest, InvalidInput, "max_tokens must hold the longest example, of ", longest,
-           " tokens; got ", most);
+  ST_CHECK(max_tokens >= longest, InvalidInput, "max_tokens must be at least ", longest,
+           ", the length of the longest example; got ", max_tokens);
   const auto end_of = [&](std::size_t group) { return group + 1 < groups_.size() ? groups_[group + 1] : n; };
-  std::int64_t place = 0;
+  std::int64_t begin = 0;
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     const std::int64_t end = end_of(group);
-    if (place >= end) continue;
+    if (begin >= end) continue;
     Widths widths = widened(none, groups_[group]);
-    const std::int64_t size = capacity(widths), whole = (end - place) / size * size;
-    add_run(place, place + whole, size);
-    place += whole;
-    if (place == end) continue;
-    std::int64_t last = end;  // what is left goes with longer ones
+    const std::int64_t size = capacity(widths), whole = (end - begin) / size * size;
+    add_run(begin, begin + whole, size);
+    begin += whole;
+    if (begin == end) continue;
+    std::int64_t last = end;  // the rest shares a batch with longer examples
     for (std::size_t next = group + 1; next < groups_.size() && last == groups_[next]; ++next) {
       widths = widened(std::move(widths), last);
-      last += std::clamp<std::int64_t>(capacity(widths) - (last - place), 0, end_of(next) - last);
+      last += std::clamp<std::int64_t>(capacity(widths) - (last - begin), 0, end_of(next) - last);
     }
-    add_run(place, last, last - place);
-    place = last;
+    add_run(begin, last, last - begin);
+    begin = last;
   }
 }
 
@@ -226,11 +231,11 @@ std::vector<std::int64_t> Batcher::from_runs(std::int64_t epoch, std::int64_t st
   std::vector<std::int64_t> numbers;
   numbers.reserve(static_cast<std::size_t>(end - begin));
   auto group = std::ranges::upper_bound(groups_, begin) - 1;
-  for (std::int64_t place = begin; place < end; ++group) {
+  for (std::int64_t position = begin; position < end; ++group) {
     const std::int64_t first = *group, last = group + 1 == groups_.end() ? n : group[1];
-    const KeyedPermutation places(last - first, key(epoch, static_cast<std::uint64_t>(first)));
-    for (; place < std::min(end, last); ++place) {
-      const std::int64_t at = shuffle ? first + places(place - first) : place;
+    const KeyedPermutation shuffled(last - first, key(epoch, static_cast<std::uint64_t>(first)));
+    for (; position < std::min(end, last); ++position) {
+      const std::int64_t at = shuffle ? first + shuffled(position - first) : position;
       numbers.push_back(options_.mode == BatchMode::plain ? at : sorted[static_cast<std::size_t>(at)]);
     }
   }
@@ -244,33 +249,30 @@ std::shared_ptr<const Batcher::Buffer> Batcher::buffer(std::int64_t epoch, std::
   }
   const std::int64_t n = examples_->size(), size = options_.batch_size * options_.buffer_batches;
   const std::int64_t used = std::min(n, steps_ * options_.batch_size);
-  const KeyedPermutation places(n, key(epoch, 0));
-  auto made = std::make_shared<Buffer>();
-  made->epoch = epoch;
-  made->index = index;
+  const KeyedPermutation shuffled(n, key(epoch, 0));
+  auto buffer = std::make_shared<Buffer>();
+  buffer->epoch = epoch;
+  buffer->index = index;
   for (std::int64_t at = index * size; at < std::min(used, (index + 1) * size); ++at) {
-    made->numbers.push_back(static_cast<std::uint32_t>(options_.shuffle ? places(at) : at));
+    buffer->numbers.push_back(static_cast<std::uint32_t>(options_.shuffle ? shuffled(at) : at));
   }
-  std::ranges::sort(made->numbers, [&](std::uint32_t a, std::uint32_t b) {
-    const auto found = compare(a, b);
-    return found != 0 ? found < 0 : a < b;
-  });
+  std::ranges::sort(buffer->numbers, [&](auto a, auto b) { return is_before(a, b); });
   const std::lock_guard lock(mutex_);
-  last_buffer_ = made;
-  return made;
+  last_buffer_ = buffer;
+  return buffer;
 }
 
 std::vector<std::int64_t> Batcher::from_buffer(std::int64_t epoch, std::int64_t step) const {
   const std::int64_t index = step / options_.buffer_batches, size = options_.batch_size;
   std::int64_t batch = step % options_.buffer_batches;
-  const std::shared_ptr<const Buffer> held = buffer(epoch, index);
-  const std::int64_t count = std::ssize(held->numbers);
+  const std::shared_ptr<const Buffer> sorted = buffer(epoch, index);
+  const std::int64_t count = std::ssize(sorted->numbers);
   if (options_.shuffle) {
     const auto purpose = kBuffers + static_cast<std::uint64_t>(index);
     batch = KeyedPermutation(batches_of(count, size), key(epoch, purpose))(batch);
   }
-  const auto begin = held->numbers.begin() + batch * size;
-  return {begin, held->numbers.begin() + std::min(count, (batch + 1) * size)};
+  const auto begin = sorted->numbers.begin() + batch * size;
+  return {begin, sorted->numbers.begin() + std::min(count, (batch + 1) * size)};
 }
 
 std::vector<std::int64_t> Batcher::numbers(std::int64_t epoch, std::int64_t step) const {

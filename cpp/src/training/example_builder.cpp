@@ -22,14 +22,14 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr std::int64_t kGrain = 512;            // rows that a thread takes at once
-constexpr std::int64_t kMaxShardIds = 1 << 26;  // a quarter of a gigabyte, however long examples are
+constexpr std::int64_t kGrain = 512;            // rows in a task of a thread
+constexpr std::int64_t kMaxShardIds = 1 << 26;  // 256 MiB
 
-/// Appends the ids of rows [begin, end), kUnknownId where a word is not in the vocabulary.
+/// Appends the ids of rows [begin, end); kUnknownId for words that are not in the vocabulary.
 void look_up(const FieldOptions& field, const Sentences& sentences, std::int64_t begin, std::int64_t end,
              std::int64_t first_row, RaggedIds& out) {
-  // Words of some sentences are looked up together: while memory brings one, others are asked for.
-  constexpr std::int64_t kTogether = 8;
+  // Looks up the words of several sentences together, so that their memory accesses overlap.
+  constexpr std::int64_t kSentences = 8;
   constexpr std::size_t kWords = 128;
   constexpr auto kAll = [] {
     std::array<std::uint8_t, kWords> all{};
@@ -39,11 +39,10 @@ void look_up(const FieldOptions& field, const Sentences& sentences, std::int64_t
   std::array<std::uint64_t, kWords> hashes{};
   const StringTable& words = field.vocabulary->words();
   Tokens tokens;
-  const auto before = static_cast<std::int64_t>(out.ids.size());
-  std::int64_t done = before;
+  auto done = static_cast<std::int64_t>(out.ids.size());
   for (std::int64_t i = begin; i < end;) {
     tokens.clear();
-    for (const std::int64_t last = std::min(i + kTogether, end); i < last; ++i) {
+    for (const std::int64_t last = std::min(i + kSentences, end); i < last; ++i) {
       try {
         if (sentences.tokenised()) {
           field.tokenizer(sentences, i, tokens);
@@ -91,27 +90,25 @@ struct ExampleBuilder::State {
   ExampleOptions options;
   std::vector<MadeField> fields;
   std::int64_t lookback = 0;
-  std::shared_ptr<const ExampleFile> file;  // once it is there
-  std::string damage;                       // why the file that was there before is made again
+  std::shared_ptr<const ExampleFile> file;  // when it is complete
+  std::string damage;                       // of an earlier file
   std::optional<FileLock> lock;
   Shards shards;
 
-  // Rows that are read but whose examples, or whose neighbours' examples, are not all made.
-  std::vector<RaggedIds> rows;           // for each field that is read
-  std::vector<std::int64_t> documents;   // to which each belongs
-  std::vector<std::int64_t> int_labels;  // theirs
+  // Rows that examples still to be made depend on.
+  std::vector<RaggedIds> rows;  // for each field of the input
+  std::vector<std::int64_t> documents, int_labels;
   std::vector<float> float_labels;
-  std::int64_t first = 0;     // which row of the input is the first of them
-  std::int64_t next = 0;      // and of which the next example is made
-  std::int64_t document = 0;  // the last one
+  std::int64_t first = 0;     // number of the first of these rows
+  std::int64_t next = 0;      // row of the next example
+  std::int64_t document = 0;  // of the last row
   bool finished = false;      // no rows follow
 
-  // The shard that is being made; its ids are in the fields.
-  MadeLabels made_labels;
+  MadeLabels made_labels;  // of the current shard, whose ids are in `fields`
 
-  enum Outcome : std::uint8_t { kept, too_short, too_long, unknown, no_neighbour, waits };
+  enum Outcome : std::uint8_t { usable, too_short, too_long, unknown, no_neighbour, waits };
   static constexpr const char* kOutcomes[] = {"examples", "too_short", "too_long", "unknown", "no_neighbour"};
-  std::array<std::int64_t, 5> outcomes{};  // of rows
+  std::array<std::int64_t, 5> outcomes{};  // numbers of rows
 
   std::int64_t end() const { return first + static_cast<std::int64_t>(documents.size()); }
   std::int64_t examples() const { return std::ssize(fields[0].offsets) - 1; }
@@ -119,33 +116,33 @@ struct ExampleBuilder::State {
   std::span<const std::int32_t> row(std::size_t field, std::int64_t number) const {
     return rows[field][static_cast<std::int64_t>(at(number))];
   }
-  /// Whether a document may go on behind what was read.
-  bool open_ended(std::int64_t of_document) const { return !finished && documents.back() == of_document; }
+  /// Whether a document may continue in rows to come.
+  bool may_continue(std::int64_t document_id) const { return !finished && documents.back() == document_id; }
 
   std::string shard_path(std::size_t index) const {
     std::array<char, 32> name{};
     std::snprintf(name.data(), name.size(), "/%06zu.examples", index);
     return folder + name.data();
   }
-  bool find();
+  bool open_existing();
   json config() const;
-  void take_up();
+  void resume();
   void emit();
   Outcome make(std::int64_t number);
   static Outcome take(MadeField& field, std::span<const std::int32_t> ids);
   Outcome take_neighbour(MadeField& field, const Neighbour& neighbour, std::int64_t number);
-  Outcome take_words(MadeField& field, std::int64_t from, std::int64_t of_document, std::int64_t words);
+  Outcome take_words(MadeField& field, std::int64_t from, std::int64_t document_id, std::int64_t words);
   void write_shard();
 };
 
-/// Finds the file itself, whole and of the same key. What else lies there is made again.
-bool ExampleBuilder::State::find() {
+/// Opens an existing file if it has the same key and is not damaged.
+bool ExampleBuilder::State::open_existing() {
   std::error_code ignored;
   damage.clear();
   if (key.empty() || !fs::exists(path, ignored)) return false;
   try {
-    auto there = ExampleFile::open(path);
-    if (there->key() == key) file = std::move(there);
+    auto existing = ExampleFile::open(path);
+    if (existing->key() == key) file = std::move(existing);
   } catch (const FormatError& error) {
     damage = error.what();
   }
@@ -171,20 +168,20 @@ json ExampleBuilder::State::config() const {
   return result;
 }
 
-/// Finds the shards that a builder before this one has finished, and removes all else.
-void ExampleBuilder::State::take_up() {
+/// Opens the shards of an earlier builder, and removes other files.
+void ExampleBuilder::State::resume() {
   while (!key.empty()) {
-    const std::string shard = shard_path(shards.size());
-    if (!fs::exists(shard)) break;
+    const std::string name = shard_path(shards.size());
+    if (!fs::exists(name)) break;
     try {
-      auto found = ExampleFile::open(shard);
-      const json config = json::parse(found->config());
-      if (found->key() != key || config.at("shard") != shards.size()) break;
-      const json& its = config.at("rows");
-      next = its.at("read").get<std::int64_t>();
+      auto shard = ExampleFile::open(name);
+      const json config = json::parse(shard->config());
+      if (shard->key() != key || config.at("shard") != shards.size()) break;
+      const json& counts = config.at("rows");
+      next = counts.at("read").get<std::int64_t>();
       for (std::size_t i = 0; i < outcomes.size(); ++i)
-        outcomes[i] = its.at(kOutcomes[i]).get<std::int64_t>();
-      shards.push_back(std::move(found));
+        outcomes[i] = counts.at(kOutcomes[i]).get<std::int64_t>();
+      shards.push_back(std::move(shard));
     } catch (const FormatError&) {
       break;
     } catch (const json::exception&) {
@@ -201,7 +198,7 @@ void ExampleBuilder::State::take_up() {
   for (const auto& other : others) fs::remove_all(other);
 }
 
-/// The ids of a whole row.
+/// The words of a sentence.
 ExampleBuilder::State::Outcome ExampleBuilder::State::take(MadeField& field,
                                                            std::span<const std::int32_t> ids) {
   const FieldOptions& o = field.options;
@@ -216,71 +213,65 @@ ExampleBuilder::State::Outcome ExampleBuilder::State::take(MadeField& field,
     if (o.max_length > 0 && length == o.max_length) {
       if (o.too_long == TooLong::drop) return too_long;
       if (o.unknown_words != UnknownWords::drop_example) break;
-      continue;  // an unknown word may follow
+      continue;  // an unknown word may still drop the example
     }
     field.ids.push_back(id);
     ++length;
   }
   if (length < o.min_length) return too_short;
   if (field.end != kUnknownId) field.ids.push_back(field.end);
-  return kept;
+  return usable;
 }
 
+/// The first words of a document from a row on.
 ExampleBuilder::State::Outcome ExampleBuilder::State::take_words(MadeField& field, std::int64_t from,
-                                                                 std::int64_t of_document,
+                                                                 std::int64_t document_id,
                                                                  std::int64_t words) {
-  const FieldOptions& o = field.options;
-  if (field.begin != kUnknownId) field.ids.push_back(field.begin);
-  std::int64_t length = 0;
-  for (std::int64_t number = from; length < words; ++number) {
+  const UnknownWords unknown_words = field.options.unknown_words;
+  std::vector<std::int32_t> window;
+  std::int64_t count = 0;
+  for (std::int64_t number = from; count < words; ++number) {
     if (number >= end()) {
-      if (open_ended(of_document)) return waits;
+      if (may_continue(document_id)) return waits;
       break;
     }
-    if (documents[at(number)] != of_document) break;
-    for (std::int32_t id : row(0, number)) {
-      if (length == words) break;
-      if (id == kUnknownId) {
-        if (o.unknown_words == UnknownWords::drop_example) return unknown;
-        if (o.unknown_words == UnknownWords::drop_word) continue;
-        id = field.unknown;
-      }
-      field.ids.push_back(id);
-      ++length;
+    if (documents[at(number)] != document_id) break;
+    for (const std::int32_t id : row(0, number)) {
+      if (count == words) break;
+      window.push_back(id);
+      count += id != kUnknownId || unknown_words == UnknownWords::symbol ? 1 : 0;
     }
   }
-  if (length == 0) return no_neighbour;
-  if (length < o.min_length) return too_short;
-  if (field.end != kUnknownId) field.ids.push_back(field.end);
-  return kept;
+  if (window.empty() || (count == 0 && unknown_words == UnknownWords::drop_word)) return no_neighbour;
+  return take(field, window);
 }
 
 ExampleBuilder::State::Outcome ExampleBuilder::State::take_neighbour(MadeField& field,
                                                                      const Neighbour& neighbour,
                                                                      std::int64_t number) {
-  const std::int64_t of_document = documents[at(number)], other = number + neighbour.offset;
-  if (neighbour.words > 0) return take_words(field, other, of_document, neighbour.words);
-  if (other >= end()) return open_ended(of_document) ? waits : no_neighbour;
-  if (other < first || documents[at(other)] != of_document) return no_neighbour;
+  const std::int64_t document_id = documents[at(number)], other = number + neighbour.offset;
+  if (neighbour.words > 0) return take_words(field, other, document_id, neighbour.words);
+  if (other >= end()) return may_continue(document_id) ? waits : no_neighbour;
+  if (other < first || documents[at(other)] != document_id) return no_neighbour;
   return take(field, row(0, other));
 }
 
-/// Makes the example of a row, or nothing.
+/// Makes the example of a row, if it is usable.
 ExampleBuilder::State::Outcome ExampleBuilder::State::make(std::int64_t number) {
-  Outcome outcome = kept;
-  for (std::size_t f = 0; f < fields.size() && outcome == kept; ++f) {
+  Outcome outcome = usable;
+  for (std::size_t f = 0; f < fields.size() && outcome == usable; ++f) {
     outcome = f < rows.size() ? take(fields[f], row(f, number))
                               : take_neighbour(fields[f], options.neighbours[f - rows.size()], number);
   }
   for (MadeField& field : fields) {
-    if (outcome == kept) {
+    if (outcome == usable) {
       field.offsets.push_back(std::ssize(field.ids));
     } else {
       field.ids.resize(static_cast<std::size_t>(field.offsets.back()));
     }
   }
-  if (outcome == kept && !int_labels.empty()) made_labels.ints.push_back(int_labels[at(number)]);
-  if (outcome == kept && !float_labels.empty()) made_labels.floats.push_back(float_labels[at(number)]);
+  if (outcome == usable && !int_labels.empty()) made_labels.ints.push_back(int_labels[at(number)]);
+  if (outcome == usable && !float_labels.empty()) made_labels.floats.push_back(float_labels[at(number)]);
   return outcome;
 }
 
@@ -291,7 +282,7 @@ void ExampleBuilder::State::emit() {
     ++outcomes[outcome];
   }
   const std::int64_t count = std::clamp<std::int64_t>(next - lookback - first, 0, end() - first);
-  for (RaggedIds& of_field : rows) drop_front(of_field, count);
+  for (RaggedIds& field : rows) drop_front(field, count);
   drop_front(documents, count);
   if (!int_labels.empty()) drop_front(int_labels, count);
   if (!float_labels.empty()) drop_front(float_labels, count);
@@ -303,11 +294,11 @@ void ExampleBuilder::State::emit() {
 
 void ExampleBuilder::State::write_shard() {
   ST_CHECK(examples_in(shards) + examples() <= ExampleFile::kMaxExamples, InvalidInput,
-           "examples: more than ", ExampleFile::kMaxExamples, "; make several files of them");
-  json with_place = config();
-  with_place["shard"] = shards.size();
+           "examples: more than ", ExampleFile::kMaxExamples, "; build several files");
+  json shard_config = config();
+  shard_config["shard"] = shards.size();
   const std::string shard = shard_path(shards.size());
-  sentencode::write_shard(shard, fields, options.labels, made_labels, with_place.dump(), key);
+  sentencode::write_shard(shard, fields, options.labels, made_labels, shard_config.dump(), key);
   shards.push_back(ExampleFile::open(shard));
   for (MadeField& field : fields) {
     field.ids.clear();
@@ -326,13 +317,13 @@ ExampleBuilder::ExampleBuilder(std::string path, ExampleOptions options, std::st
   s.folder = path + ".parts";
   s.path = std::move(path);
   s.key = std::move(key);
-  if (s.find()) return;
+  if (s.open_existing()) return;
   std::error_code ignored;
-  if (fs::is_symlink(s.folder, ignored)) fs::remove(s.folder, ignored);  // its target is not ours to clean
+  if (fs::is_symlink(s.folder, ignored)) fs::remove(s.folder, ignored);  // do not remove files in its target
   s.lock.emplace(s.folder + "/lock");
-  if (s.find()) return;  // whoever had the lock has made it
+  if (s.open_existing()) return;  // built while this one waited
   try {
-    s.take_up();
+    s.resume();
   } catch (const fs::filesystem_error& error) {
     throw IoError(error.what(), error.code().value());
   }
@@ -351,29 +342,29 @@ const std::string& ExampleBuilder::damage() const { return state_->damage; }
 const ExampleOptions& ExampleBuilder::options() const { return state_->options; }
 std::int64_t ExampleBuilder::first_row() const { return state_->first; }
 
-void ExampleBuilder::add(const Rows& given, const std::function<void()>& meanwhile) {
+void ExampleBuilder::add(const Rows& input, const std::function<void()>& meanwhile) {
   State& s = *state_;
-  ST_CHECK(s.file == nullptr && !s.finished, InvalidInput, "examples: the file is finished already");
+  ST_CHECK(s.file == nullptr && !s.finished, InvalidInput, "examples: the file is already finished");
   const std::size_t fields = s.rows.size();
-  ST_CHECK(given.fields.size() == fields, InvalidInput, "examples: expected ", fields, " fields, got ",
-           given.fields.size());
-  const std::int64_t n = given.fields[0].size();
+  ST_CHECK(input.fields.size() == fields, InvalidInput, "examples: expected ", fields, " fields, got ",
+           input.fields.size());
+  const std::int64_t n = input.fields[0].size();
   for (std::size_t f = 0; f < fields; ++f) {
-    ST_CHECK(given.fields[f].size() == n, InvalidInput, "examples: field '", s.fields[f].options.name,
-             "' has ", given.fields[f].size(), " rows, field '", s.fields[0].options.name, "' has ", n);
+    ST_CHECK(input.fields[f].size() == n, InvalidInput, "examples: field '", s.fields[f].options.name,
+             "' has ", input.fields[f].size(), " rows, field '", s.fields[0].options.name, "' has ", n);
   }
   const auto labels = [&](Labels kind, std::int64_t count) {
     const std::int64_t expected = s.options.labels == kind ? n : 0;
     ST_CHECK(count == expected, InvalidInput, "examples: expected ", expected, " labels of type ",
              name_of(kind), ", got ", count);
   };
-  labels(Labels::int64, std::ssize(given.int_labels));
-  labels(Labels::float32, std::ssize(given.float_labels));
-  ST_CHECK(given.starts_document == nullptr || std::ssize(*given.starts_document) == n, InvalidInput,
-           "examples: expected ", n, " marks of documents, got ", given.starts_document->size());
+  labels(Labels::int64, std::ssize(input.int_labels));
+  labels(Labels::float32, std::ssize(input.float_labels));
+  ST_CHECK(input.starts_document == nullptr || std::ssize(*input.starts_document) == n, InvalidInput,
+           "examples: expected ", n, " values of starts_document, got ", input.starts_document->size());
 
   const std::int64_t pieces = (n + kGrain - 1) / kGrain, all = pieces * static_cast<std::int64_t>(fields);
-  std::vector<RaggedIds> found(static_cast<std::size_t>(all));
+  std::vector<RaggedIds> ids(static_cast<std::size_t>(all));
   parallel_for(-1, all, 1, [&](std::int64_t item, std::int64_t) {
     if (item < 0) {
       if (meanwhile) meanwhile();
@@ -381,18 +372,18 @@ void ExampleBuilder::add(const Rows& given, const std::function<void()>& meanwhi
     }
     const auto field = static_cast<std::size_t>(item / pieces);
     const std::int64_t begin = item % pieces * kGrain;
-    look_up(s.fields[field].options, given.fields[field], begin, std::min(begin + kGrain, n), s.end(),
-            found[static_cast<std::size_t>(item)]);
+    look_up(s.fields[field].options, input.fields[field], begin, std::min(begin + kGrain, n), s.end(),
+            ids[static_cast<std::size_t>(item)]);
   });
   for (std::int64_t item = 0; item < all; ++item) {
-    append(s.rows[static_cast<std::size_t>(item / pieces)], found[static_cast<std::size_t>(item)]);
+    append(s.rows[static_cast<std::size_t>(item / pieces)], ids[static_cast<std::size_t>(item)]);
   }
   for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
-    if (given.starts_document != nullptr && (*given.starts_document)[i]) ++s.document;
+    if (input.starts_document != nullptr && (*input.starts_document)[i]) ++s.document;
     s.documents.push_back(s.document);
   }
-  s.int_labels.insert(s.int_labels.end(), given.int_labels.begin(), given.int_labels.end());
-  s.float_labels.insert(s.float_labels.end(), given.float_labels.begin(), given.float_labels.end());
+  s.int_labels.insert(s.int_labels.end(), input.int_labels.begin(), input.int_labels.end());
+  s.float_labels.insert(s.float_labels.end(), input.float_labels.begin(), input.float_labels.end());
   s.emit();
 }
 

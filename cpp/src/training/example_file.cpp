@@ -15,18 +15,17 @@ using nlohmann::json;
 
 constexpr std::string_view kFormat = "sentencode", kVersion = "1", kKind = "Examples";
 constexpr std::string_view kLabelNames[] = {"none", "int64", "float32"};
-constexpr std::int64_t kChecked = 1 << 18;  // elements that a thread checks at once
+constexpr std::int64_t kChunk = 1 << 18;  // elements that a thread checks at once
 
-/// The first place in [0, n) that is bad, or n. bad(begin, end) looks at a piece, and gives its end where all
-/// is well.
+/// The first invalid position in [0, n), or n. bad(begin, end) returns the first one of a chunk, or its end.
 template <typename Bad>
 std::int64_t first_bad(std::int64_t n, const Bad& bad) {
-  std::vector<std::int64_t> found(static_cast<std::size_t>((n + kChecked - 1) / kChecked), n);
-  parallel_for(0, n, kChecked, [&](std::int64_t begin, std::int64_t end) {
+  std::vector<std::int64_t> first(static_cast<std::size_t>((n + kChunk - 1) / kChunk), n);
+  parallel_for(0, n, kChunk, [&](std::int64_t begin, std::int64_t end) {
     if (const std::int64_t at = bad(begin, end); at < end)
-      found[static_cast<std::size_t>(begin / kChecked)] = at;
+      first[static_cast<std::size_t>(begin / kChunk)] = at;
   });
-  return found.empty() ? n : std::ranges::min(found);
+  return first.empty() ? n : std::ranges::min(first);
 }
 
 void check_offsets(const std::string& source, const ExampleField& field) {
@@ -41,7 +40,7 @@ void check_offsets(const std::string& source, const ExampleField& field) {
     const auto* first = offsets.data() + begin;
     return begin + (std::is_sorted_until(first, offsets.data() + end + 1) - first) - 1;
   });
-  if (fall < n) fail(fall + 1, "no less than the one before it");
+  if (fall < n) fail(fall + 1, "at least the previous one");
   if (offsets.back() != std::ssize(field.ids)) fail(n, "the number of ids");
 }
 
@@ -62,25 +61,24 @@ void check_ids(const std::string& source, const ExampleField& field) {
            field.ids[static_cast<std::size_t>(at)], "; expected 0 to ", field.vocabulary_size - 1);
 }
 
-/// In rising order of (length, number), and each below n: so each of [0, n) is there once.
+/// Checks that indices are below n and ascend by (length, index), so that each is there once.
 void check_order(const std::string& source, const ExampleField& primary,
                  std::span<const std::uint32_t> by_length) {
   const auto n = std::ssize(by_length);
   const auto good = [&](std::int64_t i) {
-    const auto number = by_length[static_cast<std::size_t>(i)];
-    if (number >= n) return false;
+    const auto index = by_length[static_cast<std::size_t>(i)];
+    if (index >= n) return false;
     if (i == 0) return true;
-    const auto before = by_length[static_cast<std::size_t>(i) - 1];
-    if (before >= n) return false;
-    const std::int64_t mine = primary.length(number), its = primary.length(before);
-    return its < mine || (its == mine && before < number);
+    const auto previous = by_length[static_cast<std::size_t>(i) - 1];
+    return previous < n &&
+           std::pair(primary.length(previous), previous) < std::pair(primary.length(index), index);
   };
   const std::int64_t at = first_bad(n, [&](std::int64_t begin, std::int64_t end) {
     while (begin < end && good(begin)) ++begin;
     return begin;
   });
   ST_CHECK(at == n, FormatError, source, ": tensor 'by_length': [", at, "] is ",
-           by_length[static_cast<std::size_t>(at)], ", which is not in the order of lengths");
+           by_length[static_cast<std::size_t>(at)], ", which is not sorted by length");
 }
 
 }  // namespace
@@ -95,10 +93,10 @@ Labels labels_named(std::string_view name) {
 }
 
 const std::string& ExampleFile::metadata(const std::string& name) const {
-  const auto found = file_->metadata().find(name);
-  ST_CHECK(found != file_->metadata().end(), FormatError, file_->source(), ": has no ", name,
+  const auto item = file_->metadata().find(name);
+  ST_CHECK(item != file_->metadata().end(), FormatError, file_->source(), ": has no ", name,
            " in its metadata");
-  return found->second;
+  return item->second;
 }
 
 std::shared_ptr<const ExampleFile> ExampleFile::open(const std::string& path, bool verify) {
@@ -106,22 +104,22 @@ std::shared_ptr<const ExampleFile> ExampleFile::open(const std::string& path, bo
 }
 
 std::shared_ptr<const ExampleFile> ExampleFile::of(std::shared_ptr<const SafeTensors> opened, bool verify) {
-  const std::shared_ptr<ExampleFile> result(new ExampleFile);
-  result->file_ = std::move(opened);
-  const SafeTensors& file = *result->file_;
+  const std::shared_ptr<ExampleFile> examples(new ExampleFile);
+  examples->file_ = std::move(opened);
+  const SafeTensors& file = *examples->file_;
   const std::string& source = file.source();
   const auto says = [&](const char* name, std::string_view value) {
-    const auto found = file.metadata().find(name);
-    return found != file.metadata().end() && found->second == value;
+    const auto item = file.metadata().find(name);
+    return item != file.metadata().end() && item->second == value;
   };
   ST_CHECK(says("format", kFormat) && says("kind", kKind), FormatError, source,
-           ": a safetensors file, but no examples of Sentencode's");
+           ": is a safetensors file, but not a file of examples");
   ST_CHECK(says("format_version", kVersion), FormatError, source, ": format version '",
-           result->metadata("format_version"), "'; this library reads version ", kVersion);
-  result->key();
-  if (verify) result->verify();
+           examples->metadata("format_version"), "'; this library reads version ", kVersion);
+  examples->key();
+  if (verify) examples->verify();
 
-  const json config = json::parse(result->config(), nullptr, false);
+  const json config = json::parse(examples->config(), nullptr, false);
   ST_CHECK(config.is_object() && config.contains("fields") && config["fields"].is_array() &&
                !config["fields"].empty(),
            FormatError, source, ": config has no list of fields");
@@ -139,39 +137,39 @@ std::shared_ptr<const ExampleFile> ExampleFile::of(std::shared_ptr<const SafeTen
     field.name = item["name"].get<std::string>();
     field.vocabulary_size = item["vocabulary_size"].get<std::int64_t>();
     ST_CHECK(expected.insert(field.name + ".ids").second, FormatError, source, ": config: the field '",
-             field.name, "' is there twice");
+             field.name, "' occurs twice");
     expected.insert(field.name + ".offsets");
     field.ids = file.values<std::int32_t>(field.name + ".ids", {-1});
     field.offsets = file.values<std::int64_t>(field.name + ".offsets", {n + 1});
     check_offsets(source, field);
     check_ids(source, field);
-    result->fields_.push_back(std::move(field));
+    examples->fields_.push_back(std::move(field));
   }
   if (file.has("labels")) {
     expected.insert("labels");
     const bool whole = file.tensors().at("labels").dtype == DType::i64;
-    result->labels_ = whole ? Labels::int64 : Labels::float32;
+    examples->labels_ = whole ? Labels::int64 : Labels::float32;
     if (whole) {
-      result->int_labels_ = file.values<std::int64_t>("labels", {n});
+      examples->int_labels_ = file.values<std::int64_t>("labels", {n});
     } else {
-      result->float_labels_ = file.values<float>("labels", {n});
+      examples->float_labels_ = file.values<float>("labels", {n});
     }
   }
   for (const auto& [name, tensor] : file.tensors()) {
     ST_CHECK(expected.contains(name), FormatError, source, ": unknown tensor '", name, "'");
   }
-  result->by_length_ = file.values<std::uint32_t>("by_length", {n});
-  check_order(source, result->fields_.front(), result->by_length_);
-  return result;
+  examples->by_length_ = file.values<std::uint32_t>("by_length", {n});
+  check_order(source, examples->fields_.front(), examples->by_length_);
+  return examples;
 }
 
 const ExampleField& ExampleFile::field(std::string_view name) const {
-  std::string known;
+  std::string names;
   for (const auto& field : fields_) {
     if (field.name == name) return field;
-    known += concat(known.empty() ? "'" : ", '", field.name, "'");
+    names += concat(names.empty() ? "'" : ", '", field.name, "'");
   }
-  throw InvalidInput(concat("examples have no field '", name, "'; they have ", known));
+  throw InvalidInput(concat("examples have no field '", name, "'; they have ", names));
 }
 
 void ExampleFile::verify() const {
@@ -179,7 +177,7 @@ void ExampleFile::verify() const {
     for (const auto& [name, tensor] : file_->tensors()) file_->verify(name);
     return;
   }
-  const auto sums = file_->metadata().lower_bound("checksum.");  // the first files had but one, "checksum"
+  const auto sums = file_->metadata().lower_bound("checksum.");  // the first files only have "checksum"
   ST_CHECK(sums == file_->metadata().end() || !sums->first.starts_with("checksum."), FormatError,
            file_->source(), ": is damaged: has checksums, but none of its header");
   Sha256 hash;
@@ -191,12 +189,12 @@ void ExampleFile::verify() const {
     }
   }
   ST_CHECK(hash.hex() == metadata("checksum"), FormatError, file_->source(),
-           ": is damaged: its checksum is not that of what was written");
+           ": is damaged: its checksum does not match");
 }
 
 void write_examples(const std::string& path, const std::map<std::string, StreamedTensor>& tensors,
                     const std::string& config, const std::string& key) {
-  // Twice through the tensors: the checksum stands before them.
+  // The checksum precedes the tensors, so they are streamed twice.
   Sha256 hash;
   auto metadata = block_checksums(tensors, [&](std::span<const std::byte> bytes) { hash.update(bytes); });
   metadata.insert({{"format", std::string(kFormat)},

@@ -14,7 +14,7 @@ using nlohmann::json;
 
 namespace {
 
-// Part of every key: raised when the same sources and options give other ids than before.
+// Increase when the same sources and options give other ids.
 constexpr int kContentVersion = 1;
 
 }  // namespace
@@ -38,20 +38,20 @@ std::string digest_of_files(const std::vector<std::vector<std::string>>& files) 
   std::vector<char> buffer(1 << 20);
   json digests = json::array();
   for (const auto& field : files) {
-    json of_field = json::array();
+    json hashes = json::array();
     for (const std::string& path : field) {
       const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
                                                                  &std::fclose);
       ST_CHECK(file != nullptr, IoError, "cannot open ", path);
       Sha256 hash;
-      while (const std::size_t got = std::fread(buffer.data(), 1, buffer.size(), file.get())) {
+      while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), file.get())) {
         poll_interrupt();
-        hash.update(std::as_bytes(std::span(buffer).first(got)));
+        hash.update(std::as_bytes(std::span(buffer).first(count)));
       }
       ST_CHECK(std::ferror(file.get()) == 0, IoError, "cannot read ", path);
-      of_field.push_back(hash.hex());
+      hashes.push_back(hash.hex());
     }
-    digests.push_back(of_field);
+    digests.push_back(hashes);
   }
   const std::string text = digests.dump();
   return sha256(std::as_bytes(std::span(text)));

@@ -10,17 +10,17 @@
 namespace sentencode {
 namespace {
 
-/// Examples by length, equally long ones by their number.
+/// Counting sort of examples by length, then by index.
 std::vector<std::uint32_t> sorted_by_length(const std::vector<std::int64_t>& offsets) {
   const std::size_t n = offsets.size() - 1;
   std::int64_t longest = 0;
   for (std::size_t i = 0; i < n; ++i) longest = std::max(longest, offsets[i + 1] - offsets[i]);
-  std::vector<std::uint32_t> places(static_cast<std::size_t>(longest) + 2);
+  std::vector<std::uint32_t> positions(static_cast<std::size_t>(longest) + 2);
   const auto length = [&](std::size_t i) { return static_cast<std::size_t>(offsets[i + 1] - offsets[i]); };
-  for (std::size_t i = 0; i < n; ++i) ++places[length(i) + 1];
-  std::partial_sum(places.begin(), places.end(), places.begin());
+  for (std::size_t i = 0; i < n; ++i) ++positions[length(i) + 1];
+  std::partial_sum(positions.begin(), positions.end(), positions.begin());
   std::vector<std::uint32_t> order(n);
-  for (std::size_t i = 0; i < n; ++i) order[places[length(i)]++] = static_cast<std::uint32_t>(i);
+  for (std::size_t i = 0; i < n; ++i) order[positions[length(i)]++] = static_cast<std::uint32_t>(i);
   return order;
 }
 
@@ -31,14 +31,14 @@ StreamedTensor streamed(const std::vector<T>& values) {
           }};
 }
 
-/// Hands out what comes one by one in larger pieces.
+/// Buffers single values for a sink.
 template <typename T>
-class Pieces {
+class BufferedSink {
  public:
-  explicit Pieces(const ByteSink& sink) : sink_(sink) { values_.reserve(kPiece); }
+  explicit BufferedSink(const ByteSink& sink) : sink_(sink) { values_.reserve(kSize); }
   void push(T value) {
     values_.push_back(value);
-    if (values_.size() == kPiece) flush();
+    if (values_.size() == kSize) flush();
   }
   void flush() {
     sink_(std::as_bytes(std::span<const T>(values_)));
@@ -46,13 +46,13 @@ class Pieces {
   }
 
  private:
-  static constexpr std::size_t kPiece = 1 << 13;
+  static constexpr std::size_t kSize = 1 << 13;
   const ByteSink& sink_;
   std::vector<T> values_;
 };
 
 void stream_offsets(const Shards& shards, std::size_t field, const ByteSink& sink) {
-  Pieces<std::int64_t> out(sink);
+  BufferedSink<std::int64_t> out(sink);
   std::int64_t before = 0;
   out.push(0);
   for (const auto& shard : shards) {
@@ -63,25 +63,25 @@ void stream_offsets(const Shards& shards, std::size_t field, const ByteSink& sin
   out.flush();
 }
 
-/// Each shard is in order: of every length, the examples of one shard come after those of the one before.
+/// Merges the sorted orders of the shards; examples of one length are in the order of shards.
 void stream_by_length(const Shards& shards, const ByteSink& sink) {
-  Pieces<std::uint32_t> out(sink);
-  std::vector<std::size_t> places(shards.size(), 0);
+  BufferedSink<std::uint32_t> out(sink);
+  std::vector<std::size_t> positions(shards.size(), 0);
   for (;;) {
     std::optional<std::int64_t> length;
     for (std::size_t s = 0; s < shards.size(); ++s) {
       const auto order = shards[s]->by_length();
-      if (places[s] == order.size()) continue;
-      const std::int64_t its = shards[s]->fields()[0].length(order[places[s]]);
-      length = length ? std::min(*length, its) : its;
+      if (positions[s] == order.size()) continue;
+      const std::int64_t next = shards[s]->fields()[0].length(order[positions[s]]);
+      length = length ? std::min(*length, next) : next;
     }
     if (!length) break;
     std::int64_t before = 0;
     for (std::size_t s = 0; s < shards.size(); ++s) {
       const auto order = shards[s]->by_length();
       const ExampleField& primary = shards[s]->fields()[0];
-      for (; places[s] < order.size() && primary.length(order[places[s]]) == *length; ++places[s]) {
-        out.push(static_cast<std::uint32_t>(before + order[places[s]]));
+      for (; positions[s] < order.size() && primary.length(order[positions[s]]) == *length; ++positions[s]) {
+        out.push(static_cast<std::uint32_t>(before + order[positions[s]]));
       }
       before += shards[s]->size();
     }
@@ -126,11 +126,11 @@ void merge_shards(const std::string& path, const Shards& shards, const std::vect
         DType::i64, {n + 1}, [&shards, f](const ByteSink& sink) { stream_offsets(shards, f, sink); }};
   }
   if (labels != Labels::none) {
-    const bool whole = labels == Labels::int64;
+    const bool is_int = labels == Labels::int64;
     tensors["labels"] = {
-        whole ? DType::i64 : DType::f32, {n}, [&shards, whole](const ByteSink& sink) {
+        is_int ? DType::i64 : DType::f32, {n}, [&shards, is_int](const ByteSink& sink) {
           for (const auto& shard : shards) {
-            sink(whole ? std::as_bytes(shard->int_labels()) : std::as_bytes(shard->float_labels()));
+            sink(is_int ? std::as_bytes(shard->int_labels()) : std::as_bytes(shard->float_labels()));
           }
         }};
   }

@@ -1,4 +1,4 @@
-// Files of examples that are parts of a larger one.
+// Shards of a file of examples.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,16 @@ using Shards = std::vector<std::shared_ptr<const ExampleFile>>;
 
 std::int64_t examples_in(const Shards& shards);
 
-struct MadeLabels {  // those of the kind that there is
+struct MadeLabels {
   std::vector<std::int64_t> ints;
   std::vector<float> floats;
 };
 
-/// Writes the examples that fields hold.
+/// Writes the examples in `fields` to a file.
 void write_shard(const std::string& path, const std::vector<MadeField>& fields, Labels kind,
                  const MadeLabels& labels, const std::string& config, const std::string& key);
 
-/// Writes one file of the examples of all shards, in their order and in constant memory.
+/// Merges the examples of all shards into a file, in order and in constant memory.
 void merge_shards(const std::string& path, const Shards& shards, const std::vector<MadeField>& fields,
                   Labels labels, const std::string& config, const std::string& key);
 

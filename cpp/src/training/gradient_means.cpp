@@ -13,56 +13,56 @@
 
 namespace sentencode::training {
 
-GradientMeans::GradientMeans(const NamedTensors& parameters, distributed::Communicator& others)
-    : parameters_(parameters), others_(others) {
-  if (others_.size() == 1) return;
-  constexpr std::size_t kBytes = std::size_t{8} << 20;  // the first is to leave early
+GradientMeans::GradientMeans(const NamedTensors& parameters, distributed::Communicator& communicator)
+    : parameters_(parameters), communicator_(communicator) {
+  if (communicator_.size() == 1) return;
+  constexpr std::size_t kBytes = std::size_t{8} << 20;  // small, so that the first is sent early
   bucket_of_.resize(parameters.size());
-  came_.resize(parameters.size());
+  is_complete_.resize(parameters.size());
   sent_.resize(parameters.size());
   std::size_t bytes = kBytes;
-  for (std::size_t place = parameters.size(); place-- > 0;) {
-    const std::size_t its = parameters[place].second.nbytes();
-    if (bytes + its > kBytes) {
+  for (std::size_t i = parameters.size(); i-- > 0;) {
+    const std::size_t size = parameters[i].second.nbytes();
+    if (bytes + size > kBytes) {
       buckets_.emplace_back();
       bytes = 0;
     }
-    bytes += its;
-    bucket_of_[place] = buckets_.size() - 1;
-    buckets_.back().members.push_back(place);
+    bytes += size;
+    bucket_of_[i] = buckets_.size() - 1;
+    buckets_.back().members.push_back(i);
     ++buckets_.back().missing;
   }
 }
 
 GradientMeans::~GradientMeans() {
-  for (const auto& undo : unwatch_) undo();
+  for (const auto& remove : remove_hooks_) remove();
 }
 
 void GradientMeans::watch() {
-  if (others_.size() == 1) return;
-  // Each device's gradients come in a thread of its own.
+  if (communicator_.size() == 1) return;
+  // Autograd has one thread per device, and hooks of several threads would race.
   const at::Device device = parameters_.front().second.device();
   if (std::ranges::any_of(parameters_, [&](const auto& item) { return item.second.device() != device; })) {
     return;
   }
-  for (std::size_t place = 0; place < parameters_.size(); ++place) {
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
     using torch::autograd::variable_list;
-    const auto node = torch::autograd::impl::grad_accumulator(parameters_[place].second);
+    const auto node = torch::autograd::impl::grad_accumulator(parameters_[i].second);
     const auto key = node->add_post_hook(std::make_unique<torch::autograd::utils::LambdaPostHook>(
-        [this, place](const variable_list& outputs, const variable_list&) {
-          came(place);
+        [this, i](const variable_list& outputs, const variable_list&) {
+          mark_complete(i);
           return outputs;
         }));
-    unwatch_.push_back([node, key] { node->del_post_hook(key); });
+    remove_hooks_.push_back([node, key] { node->del_post_hook(key); });
   }
 }
 
-/// A gradient that comes in parts (a module's own backward pass within this one) is told of each time.
-void GradientMeans::came(std::size_t place) {
-  Bucket& bucket = buckets_[bucket_of_[place]];
-  if (bucket.receive) late_ = true;
-  if (came_[place]) return;
-  came_[place] = true;
+/// Called several times for a gradient that is accumulated in parts (by a nested backward pass).
+void GradientMeans::mark_complete(std::size_t parameter) {
+  Bucket& bucket = buckets_[bucket_of_[parameter]];
+  if (bucket.receive) changed_after_send_ = true;
+  if (is_complete_[parameter]) return;
+  is_complete_[parameter] = true;
   --bucket.missing;
   for (; next_ < buckets_.size() && buckets_[next_].missing == 0; ++next_) send(buckets_[next_]);
 }
@@ -70,12 +70,12 @@ void GradientMeans::came(std::size_t place) {
 void GradientMeans::send(Bucket& bucket) {
   const at::NoGradGuard guard;
   std::vector<at::Tensor> gradients;
-  for (const std::size_t place : bucket.members) {
-    const at::Tensor& tensor = parameters_[place].second;
-    sent_[place] = tensor.grad().defined() ? tensor.grad() : at::zeros_like(tensor);
-    gradients.push_back(sent_[place]);
+  for (const std::size_t i : bucket.members) {
+    const at::Tensor& tensor = parameters_[i].second;
+    sent_[i] = tensor.grad().defined() ? tensor.grad() : at::zeros_like(tensor);
+    gradients.push_back(sent_[i]);
   }
-  bucket.receive = others_.begin_all_reduce_mean(gradients);
+  bucket.receive = communicator_.begin_all_reduce_mean(gradients);
 }
 
 void GradientMeans::send() {
@@ -83,27 +83,27 @@ void GradientMeans::send() {
 }
 
 void GradientMeans::finish() {
-  if (others_.size() == 1) return;
+  if (communicator_.size() == 1) return;
   const at::NoGradGuard guard;
-  std::vector<float> mine;
-  for (const auto& [name, tensor] : parameters_) mine.push_back(tensor.grad().defined() ? 1 : 0);
-  mine.push_back(late_ ? 1 : 0);
-  const at::Tensor share = at::tensor(mine, at::kFloat).to(parameters_.front().second.device());
-  others_.all_reduce_mean({share});  // [parameters + 1]
-  const at::Tensor anywhere = share.cpu();
-  const float* const shares = anywhere.const_data_ptr<float>();
-  const bool again = shares[parameters_.size()] > 0;
+  std::vector<float> flags;  // for each parameter, whether it has a gradient; whether to send again
+  for (const auto& [name, tensor] : parameters_) flags.push_back(tensor.grad().defined() ? 1 : 0);
+  flags.push_back(changed_after_send_ ? 1 : 0);
+  const at::Tensor means = at::tensor(flags, at::kFloat).to(parameters_.front().second.device());
+  communicator_.all_reduce_mean({means});  // [parameters + 1]
+  const at::Tensor on_cpu = means.cpu();
+  const float* const fractions = on_cpu.const_data_ptr<float>();
+  const bool again = fractions[parameters_.size()] > 0;
   if (!again) {
     for (const Bucket& bucket : buckets_) bucket.receive();
   }
-  std::vector<at::Tensor> all;
-  for (std::size_t place = 0; place < parameters_.size(); ++place) {
-    if (shares[place] == 0) continue;
-    at::Tensor tensor = parameters_[place].second;
-    if (!tensor.grad().defined()) tensor.mutable_grad() = sent_[place];
-    all.push_back(tensor.grad());
+  std::vector<at::Tensor> gradients;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (fractions[i] == 0) continue;
+    at::Tensor tensor = parameters_[i].second;
+    if (!tensor.grad().defined()) tensor.mutable_grad() = sent_[i];
+    gradients.push_back(tensor.grad());
   }
-  if (again) others_.all_reduce_mean(all);  // those that were sent were not whole
+  if (again) communicator_.all_reduce_mean(gradients);  // incomplete gradients were sent
 }
 
 }  // namespace sentencode::training

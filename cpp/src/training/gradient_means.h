@@ -1,4 +1,4 @@
-// Gradients of several processes, sent while the backward pass computes others.
+// Gradients of several processes, sent during the backward pass.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,42 +15,42 @@ class Communicator;
 
 namespace sentencode::training {
 
-/// Makes each parameter's gradient its mean over all processes. They travel in buckets, those of the last
-/// parameters first, because a backward pass begins there. All processes send the same buckets in the same
-/// order, whichever gradients they have: zeros stand for those that they have not.
+/// Averages each parameter's gradient over all processes, in buckets, like DistributedDataParallel. Buckets
+/// begin with the last parameters, whose gradients a backward pass computes first. All processes send the
+/// same buckets in the same order; zeros stand for undefined gradients.
 class GradientMeans {
  public:
-  GradientMeans(const NamedTensors& parameters, distributed::Communicator& others);
+  GradientMeans(const NamedTensors& parameters, distributed::Communicator& communicator);
   ~GradientMeans();
   GradientMeans(const GradientMeans&) = delete;
   GradientMeans& operator=(const GradientMeans&) = delete;
 
-  /// The backward pass that comes is the step's last one: its gradients may leave when they are there.
+  /// Called before the last backward pass of a step: sends each bucket when its gradients are complete.
   void watch();
-  /// Sends what is left. Nothing else may be asked of the other processes between the first bucket and this.
+  /// Sends the remaining buckets. No other communication is allowed between the first bucket and this.
   void send();
-  /// Waits for all of them. What has a gradient in no process is left without one.
+  /// Waits for all buckets. A gradient that no process has stays undefined.
   void finish();
 
  private:
   struct Bucket {
-    std::vector<std::size_t> members;  // places of parameters
-    std::size_t missing = 0;           // of their gradients
-    std::function<void()> receive{};   // undefined: it was not sent
+    std::vector<std::size_t> members;  // indices of parameters
+    std::size_t missing = 0;           // gradients that are not complete
+    std::function<void()> receive{};   // null: not sent
   };
 
-  void came(std::size_t place);
+  void mark_complete(std::size_t parameter);
   void send(Bucket& bucket);
 
   const NamedTensors& parameters_;
-  distributed::Communicator& others_;
+  distributed::Communicator& communicator_;
   std::vector<Bucket> buckets_;
-  std::vector<std::size_t> bucket_of_;            // of each parameter
-  std::vector<bool> came_;                        // whether its gradient did
-  std::vector<at::Tensor> sent_;                  // gradients, or zeros
-  std::vector<std::function<void()>> unwatch_{};  // undo `watch`
-  std::size_t next_ = 0;                          // bucket to be sent
-  bool late_ = false;                             // whether a gradient changed after it was sent
+  std::vector<std::size_t> bucket_of_;                 // for each parameter
+  std::vector<bool> is_complete_;                      // for each gradient
+  std::vector<at::Tensor> sent_;                       // gradients, or zeros
+  std::vector<std::function<void()>> remove_hooks_{};  // undo `watch`
+  std::size_t next_ = 0;                               // bucket to send
+  bool changed_after_send_ = false;
 };
 
 }  // namespace sentencode::training

@@ -41,7 +41,7 @@ json config_of(const FieldOptions& options, const std::string& digest) {
 std::vector<MadeField> fields_of(const ExampleOptions& options) {
   ST_CHECK(!options.fields.empty(), InvalidInput, "examples: expected at least one field");
   ST_CHECK(options.neighbours.empty() || options.fields.size() == 1, InvalidInput,
-           "examples: neighbours are made of a single field, but there are ", options.fields.size());
+           "examples: neighbours require a single field, got ", options.fields.size());
   ST_CHECK(options.shard_examples >= 1, InvalidInput, "examples: shard_examples must be at least 1, got ",
            options.shard_examples);
   std::vector<MadeField> fields;
@@ -57,6 +57,7 @@ std::vector<MadeField> fields_of(const ExampleOptions& options) {
     fields.emplace_back().options = neighbour.field;
     fields.back().options.tokenizer = options.fields[0].tokenizer;
     fields.back().options.vocabulary = options.fields[0].vocabulary;
+    if (neighbour.words > 0) fields.back().options.max_length = 0;
   }
   std::set<std::string> names;
   std::map<const Vocabulary*, std::string> digests;
@@ -65,7 +66,7 @@ std::vector<MadeField> fields_of(const ExampleOptions& options) {
   for (MadeField& field : fields) {
     const FieldOptions& o = field.options;
     ST_CHECK(!o.name.empty() && names.insert(o.name).second, InvalidInput,
-             "examples: fields need names, each its own; got '", o.name, "'");
+             "examples: fields must have unique names; got '", o.name, "'");
     ST_CHECK(o.vocabulary != nullptr && o.vocabulary->size() > 0, InvalidInput, "examples: field '", o.name,
              "' has a vocabulary without words");
     ST_CHECK(o.min_length >= 0, InvalidInput, "examples: field '", o.name,
@@ -78,19 +79,19 @@ std::vector<MadeField> fields_of(const ExampleOptions& options) {
     std::int64_t& size = sizes.try_emplace(digest, o.vocabulary->size()).first->second;
     const auto id_of = [&](const std::string& symbol) {
       if (symbol.empty()) return kUnknownId;
-      const auto [place, is_new] = symbols[digest].try_emplace(symbol, o.vocabulary->find(symbol));
-      if (place->second == kUnknownId) {
+      std::int32_t& id = symbols[digest].try_emplace(symbol, o.vocabulary->find(symbol)).first->second;
+      if (id == kUnknownId) {
         ST_CHECK(size < std::numeric_limits<std::int32_t>::max(), InvalidInput,
                  "examples: the vocabulary is too large");
-        place->second = static_cast<std::int32_t>(size++);
+        id = static_cast<std::int32_t>(size++);
       }
-      return place->second;
+      return id;
     };
     field.begin = id_of(o.begin);
     field.end = id_of(o.end);
     if (o.unknown_words == UnknownWords::symbol) {
       ST_CHECK(!o.unknown.empty(), InvalidInput, "examples: field '", o.name,
-               "': unknown words become a symbol, which needs a name");
+               "': unknown_words 'symbol' requires the symbol `unknown`");
       field.unknown = id_of(o.unknown);
     }
   }

@@ -10,7 +10,7 @@ namespace {
 constexpr int kRounds = 8;
 constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;
 
-/// Every bit of the result depends on every bit of x (Stafford's variant 13 of MurmurHash3's last step).
+/// Stafford's variant 13 of MurmurHash3's finalizer.
 std::uint64_t scrambled(std::uint64_t x) {
   x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
   x = (x ^ x >> 27) * 0x94d049bb133111eb;

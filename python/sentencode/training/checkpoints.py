@@ -30,7 +30,7 @@ def remove_checkpoints(folder: str | os.PathLike[str]) -> None:
     """Removes all checkpoints in a folder. BlockingIOError where a training writes to it."""
     from .. import _nn
 
-    with _nn.own_folder(folder):
+    with _nn.lock_folder(folder):
         for path in checkpoint_files(folder):
             path.unlink()
 

@@ -99,7 +99,7 @@ class TrainingOptions:
         return {field.name: field.default for field in fields(cls)}
 
     def to_core(self) -> dict[str, Any]:
-        """Return the options that the trainer in C++ takes, except for those by which it validates.
+        """Return the options that the trainer in C++ takes, except for `metric`, without those that are None.
 
         Types are checked here by the annotations, ranges of floats in C++.
         """
@@ -108,16 +108,15 @@ class TrainingOptions:
             name, value = field.name, getattr(self, field.name)
             kind, _, optional = str(field.type).partition(" | ")
             if value is None and optional:
-                if kind in {"int", "float"}:
-                    values[name] = 0  # no limit
-            elif kind == "bool":
+                continue
+            if kind == "bool":
                 values[name] = checked_bool(name, value)
             elif kind == "int":
                 low = 0 if name in {"warmup", "bad_steps", "seed"} else 1
                 values[name] = checked_int(name, value, low, 2 ** (64 if name == "seed" else 63) - 1)
             elif kind == "float":
                 values[name] = checked_float(name, value, 0, above=bool(optional))
-            elif kind.startswith("Literal") and not optional:
+            elif kind.startswith("Literal") and name != "metric":
                 values[name] = checked_str(name, value)
         if not isinstance(self.betas, tuple) or len(self.betas) != 2:
             raise TypeError(f"betas must be a tuple of two numbers, got {self.betas!r:.40}")

@@ -180,16 +180,14 @@ class Trainer:
         self._callbacks = _checked_callbacks(callbacks)
         self._folder = None if checkpoints is None else os.fsdecode(checkpoints)
         _check_autocast(chosen.autocast, model)
-        values["bfloat16"] = chosen.autocast is not None
         if communicator is not None and not isinstance(communicator, Communicator):
             raise TypeError(f"communicator must be a Communicator, got {type(communicator).__name__}")
         processes = all_processes() if communicator is None else communicator
         self.rank, self.world = processes.rank, processes.size
-        if not values["max_steps"] and not values["max_epochs"]:
-            values["max_epochs"] = 1
+        values.setdefault("max_epochs", 0 if "max_steps" in values else 1)
         if chosen.schedule_steps is None:
             by_epochs = math.ceil(len(train) * values["max_epochs"] / values["accumulate"])
-            last = min(filter(None, (values["max_steps"], by_epochs)))
+            last = min(filter(None, (values.get("max_steps"), by_epochs)))
             values["schedule_steps"] = max(last, values["warmup"] + 1)
         elif chosen.schedule in {"constant", "inverse_sqrt"}:
             raise ValueError(f"schedule_steps: a schedule that is {chosen.schedule!r} has no end")
@@ -205,7 +203,7 @@ class Trainer:
             settings=_settings(model, settings),
             checkpoints=self._folder,
             keep_last=checked_int("keep_last", keep_last, 1),
-            **values,
+            options=values,
         )
 
     @property
@@ -259,7 +257,7 @@ class Trainer:
                     "this Trainer is running; wait until its run() has returned, or make another one"
                 )
             stack.callback(self._running.release)
-            stack.enter_context(self._core.own_folder())
+            stack.enter_context(self._core.lock_folder())
             if self.step == 0 and self._folder is not None:
                 if not resume and checkpoint_files(self._folder):
                     raise ValueError(

@@ -197,10 +197,10 @@ TEST_F(BatcherTest, RefusesWhatDoesNotFit) {
   refused([](auto& o) { o.rank = 2, o.world = 2; }, "got rank 2 of world 2");
   refused([](auto& o) { o.mode = BatchMode::buckets; }, "needs bounds");
   refused([](auto& o) { o.bounds = {3}; }, "bounds are for the mode buckets");
-  refused([](auto& o) { o.mode = BatchMode::buckets, o.bounds = {3, 3}; }, "bounds must rise");
+  refused([](auto& o) { o.mode = BatchMode::buckets, o.bounds = {3, 3}; }, "bounds must be ascending");
   refused([](auto& o) { o.max_tokens = 9; }, "max_tokens is for the mode token_budget");
   refused([](auto& o) { o.mode = BatchMode::token_budget, o.max_tokens = 9; },
-          "must hold the longest example");
+          "the length of the longest example");
   refused([](auto& o) { o.length_fields = {"other"}; }, "no field 'other'; they have 'tokens'");
   refused([](auto& o) { o.length_fields = {"tokens", "tokens"}; }, "names 'tokens' twice");
   refused([](auto& o) { o.batch_size = 21, o.drop_short = true; }, "no batch can be made of 20 examples");

@@ -31,7 +31,7 @@ Checkpoint some(std::int64_t step) {
   return checkpoint;
 }
 
-TEST(Checkpoint, ComesBackAsItWas) {
+TEST(Checkpoint, RoundTrips) {
   const TemporaryFolder folder;
   const std::string path = folder.path("a.safetensors");
   some(7).write(path);
@@ -49,7 +49,7 @@ TEST(Checkpoint, ComesBackAsItWas) {
   EXPECT_TRUE(model.contains("weight"));
 }
 
-TEST(Checkpoint, SaysWhenAFileIsNone) {
+TEST(Checkpoint, RefusesOtherFiles) {
   const TemporaryFolder folder;
   const std::string path = folder.path("a.safetensors");
   std::ofstream(path) << "nonsense";
@@ -62,15 +62,15 @@ std::string changed(const TemporaryFolder& folder, const std::string& path, cons
                     const std::string& to) {
   std::ifstream in(path, std::ios::binary);
   std::string bytes{std::istreambuf_iterator<char>(in), {}};
-  const auto place = bytes.find(from);
-  EXPECT_NE(place, std::string::npos) << from;
-  bytes.replace(place, from.size(), to);
+  const auto position = bytes.find(from);
+  EXPECT_NE(position, std::string::npos) << from;
+  bytes.replace(position, from.size(), to);
   const std::string other = folder.path("changed");
   std::ofstream(other, std::ios::binary) << bytes;
   return other;
 }
 
-TEST(Checkpoint, SaysWhenAByteHasChanged) {
+TEST(Checkpoint, RefusesChangedBytes) {
   const TemporaryFolder folder;
   const std::string path = folder.path("a.safetensors");
   some(7).write(path);
@@ -93,7 +93,7 @@ TEST(Checkpoint, SaysWhenAByteHasChanged) {
   EXPECT_EQ(Checkpoint::read(path).step, 7);
 }
 
-TEST(Checkpoint, SaysWhenItIsOfAnotherVersion) {
+TEST(Checkpoint, RefusesOtherVersions) {
   const TemporaryFolder folder;
   const std::string path = folder.path("a.safetensors");
   some(7).write(path);
@@ -101,7 +101,7 @@ TEST(Checkpoint, SaysWhenItIsOfAnotherVersion) {
     Checkpoint::read(folder.write("old", without_checksums(path)));
     FAIL();
   } catch (const FormatError& error) {
-    EXPECT_NE(std::string(error.what()).find("version '1'; this library resumes from version 3 alone"),
+    EXPECT_NE(std::string(error.what()).find("version '1'; this library can only resume from version 3"),
               std::string::npos)
         << error.what();
   }
@@ -119,7 +119,7 @@ TEST(CheckpointFolder, KeepsTheLast) {
   EXPECT_EQ(checkpoints.best()->step, 5);
 }
 
-TEST(CheckpointFolder, GoesBackToOneThatCanBeRead) {
+TEST(CheckpointFolder, SkipsDamagedCheckpoints) {
   const TemporaryFolder folder;
   const CheckpointFolder checkpoints(folder.path("run"), 3);
   for (const std::int64_t step : {5, 10}) checkpoints.save(some(step));
@@ -130,31 +130,31 @@ TEST(CheckpointFolder, GoesBackToOneThatCanBeRead) {
   EXPECT_THROW(checkpoints.last(), FormatError);
 }
 
-TEST(CheckpointFolder, KeepsTheBestThatAStepNeeds) {
+TEST(CheckpointFolder, KeepsTheBestForASavedStep) {
   const TemporaryFolder folder;
   const CheckpointFolder checkpoints(folder.path("run"), 2);
-  const auto found = [&](std::int64_t step) {
+  const auto best_of = [&](std::int64_t step) {
     const std::string path = checkpoints.find_best([&](const Checkpoint& head) { return head.step == step; });
     return path.empty() ? path : fs::path(path).filename().string();
   };
   checkpoints.save_best(some(3));
   checkpoints.save(some(4));
-  EXPECT_EQ(found(3), "best.safetensors");
+  EXPECT_EQ(best_of(3), "best.safetensors");
   checkpoints.save_best(some(5));
-  EXPECT_EQ(found(3), "best-000000004.safetensors");
+  EXPECT_EQ(best_of(3), "best-000000004.safetensors");
   checkpoints.save_best(some(6));
-  EXPECT_EQ(found(3), "best-000000004.safetensors");  // step 4 needs it still
+  EXPECT_EQ(best_of(3), "best-000000004.safetensors");  // step 4 needs it still
   checkpoints.restore_best(checkpoints.find_best([](const Checkpoint& head) { return head.step == 3; }));
   EXPECT_EQ(checkpoints.best()->step, 3);
   checkpoints.save_best(some(6));
   checkpoints.save(some(6));
   checkpoints.save_best(some(7));
-  EXPECT_EQ(found(6), "step-000000006.safetensors");  // the same file need not be there twice
+  EXPECT_EQ(best_of(6), "step-000000006.safetensors");  // the same file need not be there twice
   EXPECT_FALSE(fs::exists(folder.path("run") + "/best-000000006.safetensors"));
   checkpoints.save(some(8));
   checkpoints.save(some(9));
-  EXPECT_EQ(found(3), "");
-  EXPECT_EQ(found(7), "best.safetensors");
+  EXPECT_EQ(best_of(3), "");
+  EXPECT_EQ(best_of(7), "best.safetensors");
   checkpoints.save_best(some(10), /*planned=*/false);
   EXPECT_EQ(checkpoints.steps(), (std::vector<std::int64_t>{8, 9}));
   for (const char* name : {"8", "9", "10"})
@@ -164,15 +164,15 @@ TEST(CheckpointFolder, KeepsTheBestThatAStepNeeds) {
   EXPECT_EQ(checkpoints.last_head()->step, 9);
 }
 
-TEST(CheckpointFolder, HasOneOwner) {
+TEST(CheckpointFolder, HasOneLock) {
   const TemporaryFolder folder;
   const CheckpointFolder checkpoints(folder.path("run"));
   const std::string path = folder.path("run") + "/training.lock";
   std::ofstream(path) << "process 1 on another, since then";  // of one that was killed
   for (int i = 0; i < 2; ++i) {
-    const auto owner = checkpoints.own();
+    const auto owner = checkpoints.lock();
     try {
-      checkpoints.own();
+      checkpoints.lock();
       FAIL();
     } catch (const IoError& error) {
       EXPECT_EQ(error.error_number(), EWOULDBLOCK);
@@ -184,7 +184,7 @@ TEST(CheckpointFolder, HasOneOwner) {
   EXPECT_FALSE(fs::exists(path));
   std::ofstream(folder.path("elsewhere")) << "text";
   fs::create_symlink(folder.path("elsewhere"), path);
-  EXPECT_NE(checkpoints.own(), nullptr);  // the link is replaced
+  EXPECT_NE(checkpoints.lock(), nullptr);  // the link is replaced
   EXPECT_EQ(fs::file_size(folder.path("elsewhere")), 4U);
 }
 

@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <thread>
 
-#include "sentencode/training/build_examples.h"
 #include "sentencode/training/example_key.h"
 #include "temporary_folder.h"
 #include "training/examples.h"
@@ -180,7 +179,7 @@ TEST(ExampleBuilder, RefusesWhatDoesNotFit) {
                     "none of 2 rows can be used: 2 are too short");
   options.fields.push_back(field_of("tokens", kWords));
   EXPECT_THROW_WITH(ExampleBuilder(folder.path("f"), options, ""), InvalidInput,
-                    "each its own; got 'tokens'");
+                    "must have unique names; got 'tokens'");
   options.fields[1].name = "target";
   const std::string shorter = folder.write("shorter", "a\n");
   EXPECT_THROW_WITH(build_examples(folder.path("f"), {{text}, {shorter}}, options, "key"), FormatError,

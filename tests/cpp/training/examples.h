@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "sentencode/training/build_examples.h"
+#include "sentencode/training/example_builder.h"
 
 namespace sentencode {
 
@@ -26,6 +26,15 @@ inline FieldOptions field_of(std::string name, std::shared_ptr<const Vocabulary>
   field.tokenizer = {.split = Split::whitespace};
   field.vocabulary = std::move(vocabulary);
   return field;
+}
+
+inline std::shared_ptr<const ExampleFile> build_examples(const std::string& path,
+                                                         const std::vector<std::vector<std::string>>& files,
+                                                         const ExampleOptions& options,
+                                                         const std::string& key,
+                                                         const BuildProgress& progress = nullptr) {
+  ExampleBuilder builder(path, options, key);
+  return build_examples(builder, files, progress);
 }
 
 inline std::vector<std::vector<std::int32_t>> ids_of(const ExampleFile& file, std::size_t field = 0) {

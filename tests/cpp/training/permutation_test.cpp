@@ -46,12 +46,12 @@ TEST(KeyedPermutation, IsChosenByItsKeyEvenly) {
 
 TEST(KeyedPermutation, PutsEveryItemAnywhere) {
   // Where item 17 of 100 goes, over 100,000 keys: 99 degrees of freedom, of which 170 is beyond 1e-5.
-  std::vector<int> places(100);
+  std::vector<int> counts(100);
   for (std::uint64_t key = 0; key < 100000; ++key) {
-    ++places[static_cast<std::size_t>(KeyedPermutation(100, mixed(7, key))(17))];
+    ++counts[static_cast<std::size_t>(KeyedPermutation(100, mixed(7, key))(17))];
   }
   double chi_square = 0;
-  for (const int count : places) chi_square += (count - 1000.0) * (count - 1000.0) / 1000.0;
+  for (const int count : counts) chi_square += (count - 1000.0) * (count - 1000.0) / 1000.0;
   EXPECT_LT(chi_square, 170.0);
 }
 

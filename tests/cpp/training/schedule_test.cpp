@@ -69,17 +69,17 @@ TEST(Schedule, SaysWhatIsWrong) {
   }
 }
 
-TEST(Judge, KnowsTheBestAndHowLongAgoItWas) {
+TEST(ScoreSummary, CountsMissesSinceTheBest) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_EQ(judge({}, false, 1).best, -1);
+  EXPECT_EQ(summarize({}, false, 1).best, -1);
   const std::vector<double> losses{nan, 3, 2, 2, nan, 4};
-  const Verdict found = judge(losses, false, 2);
-  EXPECT_EQ(found.best, 2);
-  EXPECT_EQ(found.misses, 3);
-  EXPECT_EQ(found.decays, 1);
-  EXPECT_FALSE(found.decayed);
-  EXPECT_TRUE(judge(std::span(losses).first(5), false, 2).decayed);
-  EXPECT_EQ(judge(losses, true, 2).best, 5);
+  const ScoreSummary summary = summarize(losses, false, 2);
+  EXPECT_EQ(summary.best, 2);
+  EXPECT_EQ(summary.misses, 3);
+  EXPECT_EQ(summary.decays, 1);
+  EXPECT_FALSE(summary.decayed);
+  EXPECT_TRUE(summarize(std::span(losses).first(5), false, 2).decayed);
+  EXPECT_EQ(summarize(losses, true, 2).best, 5);
 }
 
 }  // namespace

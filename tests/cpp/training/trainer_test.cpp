@@ -45,14 +45,14 @@ class FirstWord : public Model {
       return {scores.sum() * std::numeric_limits<double>::quiet_NaN(), 1.0, {}};
     return {at::cross_entropy_loss(scores, right, {}, at::Reduction::Sum),
             empty ? 0.0 : static_cast<double>(batch.size), (scores.argmax(1) == right).sum(),
-            tells ? at::tensor({2.0 * batch.size, 1.0 * batch.size, 1.0 * batch.size, 4.0}, at::kDouble)
-                        .view({2, 2})
-                  : at::Tensor()};
+            has_figures ? at::tensor({2.0 * batch.size, 1.0 * batch.size, 1.0 * batch.size, 4.0}, at::kDouble)
+                              .view({2, 2})
+                        : at::Tensor()};
   }
   std::vector<std::string> figures() const override {
-    return tells ? std::vector<std::string>{"two", "quarter"} : std::vector<std::string>{};
+    return has_figures ? std::vector<std::string>{"two", "quarter"} : std::vector<std::string>{};
   }
-  bool tells = false;
+  bool has_figures = false;
   std::int64_t calls = 0, breaks_at = 0;  // the step whose loss is not finite
   bool broken = false, throws = false, empty = false, exhausts = false;
   at::ScalarType product = at::kFloat;  // of its last matrix product
@@ -140,8 +140,8 @@ TEST_F(TrainerTest, SaysWhichBatchDoesNotFitIntoMemory) {
 
 TEST_F(TrainerTest, CopiesABatchAtOnce) {
   const Batch batch = batches()->batch(0, 0);
-  const TensorBatch found = to_tensors(batch, at::kCPU);
-  const TokenTensors& tokens = found.fields.at(0);
+  const TensorBatch tensors = to_tensors(batch, at::kCPU);
+  const TokenTensors& tokens = tensors.fields.at(0);
   EXPECT_EQ(std::vector<std::int64_t>(tokens.ids.data_ptr<std::int64_t>(),
                                       tokens.ids.data_ptr<std::int64_t>() + tokens.ids.numel()),
             batch.fields.at(0).ids);
@@ -150,7 +150,7 @@ TEST_F(TrainerTest, CopiesABatchAtOnce) {
   EXPECT_TRUE(tokens.ids.storage().is_alias_of(tokens.lengths.storage()));
 }
 
-TEST_F(TrainerTest, GoesOnAsIfItHadNotStopped) {
+TEST_F(TrainerTest, ResumesAsIfItHadNotStopped) {
   for (const std::int64_t accumulate : {1, 3}) {
     auto chosen = options(10);
     chosen.accumulate = accumulate;
@@ -172,7 +172,7 @@ TEST_F(TrainerTest, GoesOnAsIfItHadNotStopped) {
   }
 }
 
-TEST_F(TrainerTest, KeepsWhatItHasWhenItIsStopped) {
+TEST_F(TrainerTest, SavesACheckpointWhenItIsStopped) {
   const auto stopped = trainer(std::make_shared<FirstWord>(), options(10), "run");
   stopped->on_step = [](const StepReport& report) {
     if (report.step == 3) throw Interrupted();
@@ -220,7 +220,7 @@ TEST_F(TrainerTest, SaysWhereTheLossIsNotFinite) {
   }
 }
 
-TEST_F(TrainerTest, LeavesOutAFewBadSteps) {
+TEST_F(TrainerTest, SkipsAFewBadSteps) {
   const auto model = std::make_shared<FirstWord>();
   auto chosen = options(10);
   chosen.bad_steps = 1;
@@ -267,14 +267,14 @@ TEST_F(TrainerTest, AStepThatFailsLeavesNoTrace) {
   rest->run();
   expect_equal(rest->checkpoint(), straight->checkpoint());
   training->on_step = nullptr;
-  training->run();  // the same one goes on as well
+  training->run();  // this trainer continues as well
   expect_equal(training->checkpoint(), straight->checkpoint());
 }
 
 TEST_F(TrainerTest, HowOftenFiguresAreReadChangesNothing) {
   for (const std::int64_t bad_step : {0, 6}) {
-    std::vector<Checkpoint> found;
-    std::vector<std::vector<double>> told;
+    std::vector<Checkpoint> checkpoints;
+    std::vector<std::vector<double>> all_losses;
     for (const std::int64_t every : {1, 4, 7, 100}) {
       const auto model = std::make_shared<FirstWord>();
       model->breaks_at = bad_step;
@@ -284,18 +284,18 @@ TEST_F(TrainerTest, HowOftenFiguresAreReadChangesNothing) {
       chosen.validate_every = 5;
       chosen.clipping.global_norm = 0.5;
       const auto training = trainer(model, chosen, nullptr, true);
-      auto& losses = told.emplace_back();
+      auto& losses = all_losses.emplace_back();
       training->on_step = [&](const StepReport& report) {
         EXPECT_EQ(report.step, std::ssize(losses) + 1);
         losses.push_back(std::isnan(report.loss) ? -1 : report.loss);
       };
       training->run();
-      found.push_back(training->checkpoint());
-      for (auto& [name, tensor] : found.back().tensors) tensor = tensor.clone();
+      checkpoints.push_back(training->checkpoint());
+      for (auto& [name, tensor] : checkpoints.back().tensors) tensor = tensor.clone();
     }
-    for (std::size_t i = 1; i < found.size(); ++i) {
-      expect_equal(found[i], found[0]);
-      EXPECT_EQ(told[i], told[0]);
+    for (std::size_t i = 1; i < checkpoints.size(); ++i) {
+      expect_equal(checkpoints[i], checkpoints[0]);
+      EXPECT_EQ(all_losses[i], all_losses[0]);
     }
   }
 }
@@ -308,10 +308,10 @@ TEST_F(TrainerTest, NoStepIsTakenAfterOneThatEndsTheTraining) {
   auto chosen = options(20);
   chosen.read_every = 8;  // it is noticed two steps later
   const auto training = trainer(model, chosen);
-  std::int64_t told = 0;
-  training->on_step = [&](const StepReport& report) { told = report.step; };
+  std::int64_t reported = 0;
+  training->on_step = [&](const StepReport& report) { reported = report.step; };
   EXPECT_THROW(training->run(), DivergedError);
-  EXPECT_EQ(told, 5);
+  EXPECT_EQ(reported, 5);
   EXPECT_EQ(training->step(), 5);
   const auto mine = training->checkpoint().part("model"), its = straight->checkpoint().part("model");
   for (const auto& [name, tensor] : mine) {
@@ -319,13 +319,13 @@ TEST_F(TrainerTest, NoStepIsTakenAfterOneThatEndsTheTraining) {
   }
 }
 
-TEST_F(TrainerTest, TakesUpTheBestWeightsWithoutAFolderToo) {
+TEST_F(TrainerTest, LoadsTheBestWeightsWithoutAFolderToo) {
   auto chosen = options(40);
   chosen.schedule.rate = 0.5;  // too much: it gets worse now and then
   chosen.schedule.decay = 0.5;
   chosen.validate_every = 2;
   chosen.reload_best = true;
-  std::vector<Checkpoint> found;
+  std::vector<Checkpoint> checkpoints;
   for (const char* folder : {"run", static_cast<const char*>(nullptr)}) {
     const auto training = trainer(std::make_shared<FirstWord>(), chosen, folder, true);
     std::int64_t decays = 0;
@@ -334,30 +334,30 @@ TEST_F(TrainerTest, TakesUpTheBestWeightsWithoutAFolderToo) {
     training->run();
     EXPECT_GT(decays, 0);
     EXPECT_TRUE(training->load_best());
-    found.push_back(training->checkpoint());
-    for (auto& [name, tensor] : found.back().tensors) tensor = tensor.clone();
+    checkpoints.push_back(training->checkpoint());
+    for (auto& [name, tensor] : checkpoints.back().tensors) tensor = tensor.clone();
   }
-  expect_equal(found[0], found[1]);
+  expect_equal(checkpoints[0], checkpoints[1]);
 }
 
-TEST_F(TrainerTest, TellsTheModelsOwnFigures) {
+TEST_F(TrainerTest, ReportsTheFiguresOfTheModel) {
   const auto model = std::make_shared<FirstWord>();
-  model->tells = true;
+  model->has_figures = true;
   auto chosen = options(3);
   chosen.accumulate = 2;
   const auto training = trainer(model, chosen, nullptr, true);
-  std::vector<std::vector<double>> told;
+  std::vector<std::vector<double>> figures;
   training->on_step = [&](const StepReport& report) {
     EXPECT_EQ(report.figures.size(), 2U);
     EXPECT_EQ(report.figures[0], 2.0);
     EXPECT_EQ(report.figures[1], static_cast<double>(report.examples) / 8);
   };
-  training->on_validation = [&](const ValidationReport& report) { told.push_back(report.figures); };
+  training->on_validation = [&](const ValidationReport& report) { figures.push_back(report.figures); };
   training->run();
-  EXPECT_EQ(told, (std::vector<std::vector<double>>{{2.0, 15.0 / 4}}));
+  EXPECT_EQ(figures, (std::vector<std::vector<double>>{{2.0, 15.0 / 4}}));
 }
 
-TEST_F(TrainerTest, MakesUpForAValidationThatWasStopped) {
+TEST_F(TrainerTest, RepeatsAValidationThatWasStopped) {
   auto chosen = options(10);
   chosen.validate_every = 4;
   chosen.schedule.decay = 0.5;
@@ -464,7 +464,7 @@ TEST_F(TrainerTest, ComputesInBfloat16WithParametersThatStay) {
   EXPECT_EQ(model->product, at::kFloat);
 }
 
-TEST_F(TrainerTest, StopsWhenItGetsNoBetterAndGoesBackToTheBest) {
+TEST_F(TrainerTest, StopsEarlyAndReloadsTheBest) {
   auto chosen = options(100);
   chosen.validate_every = 1;
   chosen.stop_after = 3;
@@ -472,10 +472,10 @@ TEST_F(TrainerTest, StopsWhenItGetsNoBetterAndGoesBackToTheBest) {
   chosen.schedule.decay = 0.5;
   chosen.schedule.higher_is_better = true;
   const auto training = trainer(std::make_shared<FirstWord>(), chosen, "run");
-  const std::vector<double> told{0.5, 0.7, 0.6, 0.6, 0.6, 0.9};
+  const std::vector<double> scores{0.5, 0.7, 0.6, 0.6, 0.6, 0.9};
   std::vector<Checkpoint> after;
   std::size_t next = 0;
-  training->validator = [&] { return told.at(next++); };
+  training->validator = [&] { return scores.at(next++); };
   training->on_validation = [&](const ValidationReport& report) {
     EXPECT_EQ(report.best, report.score > 0.6 || report.step == 1);
     EXPECT_EQ(report.decayed, report.step > 2);

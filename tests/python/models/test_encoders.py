@@ -330,7 +330,7 @@ def test_training_updates_the_rows_that_encoding_reads(tmp_path):
     np.testing.assert_allclose(encoder.encode(TEXTS), dense.encode(TEXTS), rtol=1e-4, atol=1e-6)
     encoder.save(tmp_path / "model")
     assert se.load(tmp_path / "model").sparse_rows is True
-    with pytest.raises(ValueError, match="sparse_rows: no table of the model is read by rows alone"):
+    with pytest.raises(ValueError, match="sparse_rows: no table of the model has a sparse gradient"):
         fitted("MeanMaxAAE", sparse_rows=True)
 
 

@@ -376,7 +376,7 @@ def test_fields_that_cannot_be_named(some):
         ({"mode": "token_budget"}, "longest example, of 29 tokens; got 0"),
         ({"mode": "token_budget", "max_tokens": 99, "drop_short": True}, "no fixed size"),
         ({"mode": "buckets"}, "needs bounds"),
-        ({"mode": "buckets", "bounds": [3, 2]}, "bounds must rise"),
+        ({"mode": "buckets", "bounds": [3, 2]}, "bounds must be ascending"),
         ({"bounds": [3]}, "bounds are for the mode buckets"),
         ({"rank": 1}, "got rank 1 of world 1"),
         ({"mode": "sorted_buffer", "batch_size": 2**31}, "below 2\\^31"),

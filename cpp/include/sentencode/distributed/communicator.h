@@ -13,9 +13,8 @@ class ProcessGroup;
 
 namespace sentencode::distributed {
 
-/// All that a trainer knows of other processes. Every process calls the same members in the same order with
-/// tensors of the same shapes; a call returns when this process's part is done, and fails when the others do
-/// not come in the time that their group was given.
+/// Collective operations: every process calls the same ones in the same order with tensors of the same
+/// shapes. A call returns when this process's part is done, and fails after the timeout of the group.
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -23,27 +22,26 @@ class Communicator {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  /// Each tensor becomes its mean over all processes, in place. Floating point only.
+  /// Replaces each floating-point tensor by its mean over all processes.
   void all_reduce_mean(const std::vector<at::Tensor>& tensors) { begin_all_reduce_mean(tensors)(); }
 
-  /// Begins that: the values of now are on their way, and what it returns waits for the means and writes
-  /// them. Whoever does not want them any more need not call it.
+  /// Sends the current values; the result waits for the means and writes them. Calling it is optional.
   virtual std::function<void()> begin_all_reduce_mean(const std::vector<at::Tensor>& tensors) = 0;
 
-  /// Each tensor becomes that of process `root`, in place.
+  /// Replaces each tensor by that of process `root`.
   virtual void broadcast(const std::vector<at::Tensor>& tensors, int root = 0) = 0;
 
-  /// The tensor of each process, in the order of ranks: [size] tensors.
+  /// Returns the tensor of each process, by rank.
   virtual std::vector<at::Tensor> all_gather(const at::Tensor& tensor) = 0;
 
-  /// Returns when all processes are here.
+  /// Waits until all processes call it.
   virtual void barrier() = 0;
 };
 
-/// One process: nothing to do, so that a trainer needs no branch.
+/// A single process.
 std::shared_ptr<Communicator> local_communicator();
 
-/// Over a group that Python has set up (gloo, NCCL, ...) and keeps: when the group is destroyed, calls fail.
+/// A process group of Python (gloo, NCCL, ...), which is not owned: after it is destroyed, calls fail.
 std::shared_ptr<Communicator> group_communicator(const c10::intrusive_ptr<c10d::ProcessGroup>& group);
 
 }  // namespace sentencode::distributed

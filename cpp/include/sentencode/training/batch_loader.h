@@ -8,11 +8,8 @@
 
 namespace sentencode {
 
-/// Makes batches ahead of their use, on threads of its own, from a position on and in order. Each batch goes
-/// to one of the threads that ask.
-///
-/// Its threads live as long as it does. A process that is forked meanwhile has none of them: there, next()
-/// is refused and the destructor leaves everything as it is.
+/// Prefetches batches in order, on its own threads. Several threads may call next(); each batch goes to one.
+/// A forked child has none of the threads: there, next() throws and the destructor does nothing.
 class BatchLoader {
  public:
   struct Position {
@@ -20,21 +17,19 @@ class BatchLoader {
     bool operator==(const Position&) const = default;
   };
 
-  /// `ahead` batches are held at most, those that are being made included.
+  /// Holds at most `ahead` batches, including those in progress.
   BatchLoader(std::shared_ptr<const Batcher> batcher, Position from, int threads = 1, std::int64_t ahead = 8);
-  /// The like of batches that `make` makes, `steps` in an epoch: those of a batcher with something done to
-  /// them, such as noise. It is called from all threads at once.
+  /// The same with batches from a thread-safe function, `steps` in an epoch.
   BatchLoader(std::function<Batch(Position)> make, std::int64_t steps, Position from, int threads = 1,
               std::int64_t ahead = 8);
-  ~BatchLoader();  // waits for what is being made
+  ~BatchLoader();  // waits for batches in progress
   BatchLoader(const BatchLoader&) = delete;
   BatchLoader& operator=(const BatchLoader&) = delete;
 
-  /// The next batch; epoch follows epoch without an end. What made it fail is thrown here, now and ever
-  /// after. Waiting can be interrupted.
+  /// The next batch; epochs follow without end. Rethrows an exception of its thread, also in later calls.
+  /// Waiting can be interrupted.
   Batch next();
-  /// Of the batch that comes next.
-  Position position() const;
+  Position position() const;  // of the next batch
 
  private:
   struct State;

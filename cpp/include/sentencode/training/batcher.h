@@ -14,71 +14,69 @@
 
 namespace sentencode {
 
-/// Which examples share a batch, by the lengths of some fields (`length_fields`).
+/// How examples are grouped into batches, by the lengths of `length_fields`.
 enum class BatchMode {
-  plain,          // as they come: shuffled or in order
-  equal_length,   // all of one length in each of these fields: nothing is padded there
-  buckets,        // in each of them lengths of one range
-  sorted_buffer,  // some batches' worth of the shuffled order, sorted by length and cut
-  token_budget,   // as many of similar length as fit into so many tokens of these fields, padding counted
+  plain,          // not grouped
+  equal_length,   // one length in each of these fields: no padding
+  buckets,        // lengths of one range in each of these fields
+  sorted_buffer,  // similar lengths: `buffer_batches` batches of the shuffled order are sorted by length
+  token_budget,   // similar lengths: as many examples as fit into `max_tokens`
 };
 std::string_view name_of(BatchMode mode);
-BatchMode batch_mode_named(std::string_view name);  // InvalidInput names the choices
+BatchMode batch_mode_named(std::string_view name);  // InvalidInput lists the names
 
 struct BatcherOptions {
   BatchMode mode = BatchMode::equal_length;
-  std::vector<std::string> length_fields{};  // sorted by the first of them, then by the next; empty: the
-                                             // file's first field
-  std::int64_t batch_size = 64;              // examples; for token_budget the most there may be, 0: no bound
-  std::vector<std::int64_t> bounds{};  // of buckets: the longest length of each, rising; longer examples are
-                                       // in one more
-  std::int64_t buffer_batches = 100;   // of sorted_buffer
-  std::int64_t max_tokens = 0;         // of token_budget
+  std::vector<std::string> length_fields{};  // sort keys, the first one first; empty: the first field
+  std::int64_t batch_size = 64;              // token_budget: maximum, 0: unlimited
+  std::vector<std::int64_t> bounds{};        // buckets: their maximum lengths, ascending, without the last
+  std::int64_t buffer_batches = 100;         // sorted_buffer
+  std::int64_t max_tokens = 0;               // token_budget: in these fields, including padding
   bool shuffle = true;
-  bool drop_short = false;  // leaves out batches of less than batch_size, other examples in every epoch
+  bool drop_short = false;  // drops batches of less than batch_size; other examples in each epoch
   std::uint64_t seed = 0;
-  std::int64_t pad = 0;              // the id behind an example's end
-  std::int64_t rank = 0, world = 1;  // of several processes, this one
+  std::int64_t pad = 0;              // id of padding
+  std::int64_t rank = 0, world = 1;  // of this process
 };
 
 /// One field of a batch.
 struct BatchField {
-  std::vector<std::int64_t> ids;      // [B, T], padded to the longest here
+  std::vector<std::int64_t> ids;      // [B, T], padded to the longest example
   std::vector<std::int64_t> lengths;  // [B]
   std::int64_t width = 0;             // T
-  std::int64_t tokens = 0;            // in the batch of all processes together, without padding
+  std::int64_t tokens = 0;            // in all processes, without padding
 };
 
 struct Batch {
   std::int64_t epoch = 0, step = 0;
-  std::int64_t total = 0;                // examples in the batch of all processes together
-  std::vector<std::int64_t> numbers;     // [B] of the examples here; none where there are more processes
+  std::int64_t total = 0;                // examples in all processes
+  std::vector<std::int64_t> numbers;     // indices [B] of the examples in this process, maybe none
   std::vector<BatchField> fields;        // in the order of the file
   std::vector<std::int64_t> int_labels;  // [B], or empty
-  std::vector<float> float_labels;       // the like
+  std::vector<float> float_labels;       // [B], or empty
 };
 
-/// Cuts examples into batches. Every example is in one batch of every epoch (but for drop_short), and which
-/// one is a pure function of the seed, the epoch and the step: no state, so that a position is two integers;
-/// no order in memory, which does not grow with the corpus. Safe to use from several threads.
+/// Groups examples into batches. Every example is in one batch of every epoch (except for drop_short). A
+/// batch is a pure function of the seed, the epoch and the step: a position is two integers, and no order of
+/// the corpus is in memory. Thread-safe.
 ///
-/// Of w processes, the one of rank r takes every w-th example of each batch, from the r-th on: together they
-/// see what one process would.
+/// The process of rank r gets every world-th example of each batch, from the r-th on: together, processes see
+/// the batches of a single one.
 class Batcher {
  public:
   Batcher(std::shared_ptr<const ExampleFile> examples, BatcherOptions options);
 
-  std::int64_t steps() const { return steps_; }  // in an epoch, at least 1
+  std::int64_t steps() const { return steps_; }  // batches in an epoch, at least 1
   Batch batch(std::int64_t epoch, std::int64_t step) const;
-  /// The examples of the batch of all processes.
+  /// Indices of the examples of a batch, in all processes.
   std::vector<std::int64_t> numbers(std::int64_t epoch, std::int64_t step) const;
 
   const std::shared_ptr<const ExampleFile>& examples() const { return examples_; }
   const BatcherOptions& options() const { return options_; }
 
  private:
-  /// Consecutive batches of one size; the last may be smaller. Places are those of an order of all examples:
-  /// by length, or of the file.
+  /// Consecutive batches of one size (the last may be smaller), as positions in the order of all examples: by
+  /// length, or of the file.
   struct Run {
     std::int64_t first_step, begin, end, size;
   };
@@ -89,10 +87,11 @@ class Batcher {
 
   std::span<const std::uint32_t> order() const;
   std::weak_ordering compare(std::int64_t a, std::int64_t b) const;
+  bool is_before(std::int64_t a, std::int64_t b) const;
   bool share_group(std::int64_t a, std::int64_t b) const;
   std::int64_t bucket(std::int64_t length) const;
   void sort_by_length();
-  std::int64_t group_end(std::int64_t place) const;
+  std::int64_t group_end(std::int64_t position) const;
   void add_run(std::int64_t begin, std::int64_t end, std::int64_t size);
   void plan_groups();
   void plan_budget();
@@ -103,13 +102,13 @@ class Batcher {
 
   std::shared_ptr<const ExampleFile> examples_;
   BatcherOptions options_;
-  std::vector<const ExampleField*> sorting_;      // the fields of `length_fields`
-  std::unique_ptr<const ScratchFile> own_order_;  // u32 [n], where it is not the file's
+  std::vector<const ExampleField*> sort_fields_;
+  std::unique_ptr<const ScratchFile> sorted_;  // u32 [n], unless the file's order is used
   std::int64_t steps_ = 0;
-  std::vector<Run> runs_;             // no more than there are lengths (of these fields together), twice
-  std::vector<std::int64_t> groups_;  // where each begins whose examples change places among themselves
+  std::vector<Run> runs_;
+  std::vector<std::int64_t> groups_;  // first positions of groups, within which examples are shuffled
   mutable std::mutex mutex_;
-  mutable std::shared_ptr<const Buffer> last_buffer_;  // sorting one serves all its batches
+  mutable std::shared_ptr<const Buffer> last_buffer_;  // cache
 };
 
 }  // namespace sentencode

@@ -13,42 +13,49 @@
 
 namespace sentencode {
 
-/// Makes a file of examples from rows of input that come batch by batch, in constant memory. Finished shards
-/// are kept beside the file, in the folder `path`.parts, until it is whole: so a second builder with the same
-/// key goes on where one that was killed has stopped. While it lives, other builders of the same path wait.
+/// Builds a file of examples from batches of rows, in constant memory. Finished shards are kept in the folder
+/// `path`.parts until the file is complete, so a builder with the same key resumes after one that was killed.
+/// Other builders of the same path wait.
 class ExampleBuilder {
  public:
-  /// An empty key: nothing is known about the sources, so that nothing is gone on with, and what lies at the
-  /// path is replaced.
+  /// With an empty key (unknown sources), it never resumes, and replaces a file at the path.
   ExampleBuilder(std::string path, ExampleOptions options, std::string key);
   ~ExampleBuilder();
   ExampleBuilder(const ExampleBuilder&) = delete;
   ExampleBuilder& operator=(const ExampleBuilder&) = delete;
 
-  /// Whether the file is there already, from the same key: then only finish() is left to do.
+  /// Whether the file exists already with the same key: then only finish() is left to do.
   bool done() const;
-  /// What was wrong with a file at the path that is made again; empty if nothing was.
+  /// Why an existing file is damaged and built again, or "".
   const std::string& damage() const;
   const ExampleOptions& options() const;
-  /// The first row of input that has to be given: those before it are in shards.
+  /// First row that add() needs: those before it are in shards.
   std::int64_t first_row() const;
 
   struct Rows {
     std::vector<Sentences> fields;                       // one for each field, all of the same size
-    const std::vector<bool>* starts_document = nullptr;  // for each row; none: all is one document
+    const std::vector<bool>* starts_document = nullptr;  // for each row; null: a single document
     std::span<const std::int64_t> int_labels{};
     std::span<const float> float_labels{};
   };
-  /// The rows that follow. Order is kept. `meanwhile` runs beside the tokenising, on one of its threads: it
-  /// may read the next batch.
+  /// Adds the next rows. `meanwhile` runs on one of the threads that tokenize, to read the next batch.
   void add(const Rows& rows, const std::function<void()>& meanwhile = nullptr);
 
-  /// Writes the file. InvalidInput when no example is left; the message tells what became of all rows.
+  /// Writes the file. InvalidInput where no example is left, with the reasons.
   std::shared_ptr<const ExampleFile> finish();
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// Called after each batch with the bytes of the files that were read, and all of them.
+using BuildProgress = std::function<void(std::int64_t read, std::int64_t total)>;
+
+/// Builds from text files, maybe compressed, one list of them for each field. With one field, each line is a
+/// sentence and a blank line ends a document; with several, line i of each field makes example i.
+std::shared_ptr<const ExampleFile> build_examples(ExampleBuilder& builder,
+                                                  const std::vector<std::vector<std::string>>& files,
+                                                  const BuildProgress& progress = nullptr);
 
 }  // namespace sentencode

@@ -11,14 +11,14 @@
 
 namespace sentencode {
 
-/// A hash of all that the examples' content depends on: the digest of their sources, tokenizers,
-/// vocabularies, options, and the version of the format.
+/// A hash of all that the content of a file of examples depends on: the digest of the sources, tokenizers,
+/// vocabularies, options, and the version.
 std::string examples_key(const ExampleOptions& options, const std::string& sources);
 
-/// A digest of files as they lie on disk, in this order.
+/// A digest of the bytes of files, in this order.
 std::string digest_of_files(const std::vector<std::vector<std::string>>& files);
 
-/// The like of what is not a file: of sentences, batch after batch.
+/// A digest of batches of sentences.
 class ContentDigest {
  public:
   void add(const Sentences& sentences);

@@ -4,12 +4,12 @@
 
 namespace sentencode {
 
-/// Well-mixed bits of two numbers: how keys are made of a seed, an epoch, and what is shuffled.
+/// A hash of two integers, for keys made of a seed, an epoch and a purpose.
 std::uint64_t mixed(std::uint64_t a, std::uint64_t b);
 
-/// A permutation of [0, n) that a key chooses and nothing stores: each place is computed alone, so that the
-/// order of a corpus of any size takes no memory, and any step of it is there at once. An alternating Feistel
-/// network over the least power of two that holds n; what falls outside of [0, n) goes through again.
+/// A pseudorandom permutation of [0, n), without memory and with random access: an alternating Feistel
+/// network over the least power of two that holds n, repeated while its output is not below n (cycle
+/// walking).
 class KeyedPermutation {
  public:
   KeyedPermutation(std::int64_t n, std::uint64_t key);
@@ -21,7 +21,7 @@ class KeyedPermutation {
   std::int64_t n_;
   std::uint64_t key_;
   int low_bits_ = 0;
-  std::uint64_t low_ = 0, high_ = 0;  // masks of the two halves, each shifted down to bit 0
+  std::uint64_t low_ = 0, high_ = 0;  // masks of the two halves, shifted to bit 0
 };
 
 }  // namespace sentencode

@@ -7,45 +7,44 @@
 
 namespace sentencode::training {
 
-/// The learning rate: a pure function of the step, and of the validations so far. Nothing of it needs to be
-/// saved but these.
+/// Learning-rate schedule: a pure function of the step, the epoch and the scores of the validations so far.
 struct Schedule {
   enum class Shape { constant, linear, cosine, inverse_sqrt };
 
-  double rate = 1e-3;  // the highest
+  double rate = 1e-3;  // peak learning rate
   Shape shape = Shape::constant;
-  std::int64_t warmup = 0;  // steps in which it rises to that, from a share of 1 / warmup
-  std::int64_t steps = 0;   // of linear and cosine: after so many it is at its end
-  double end = 0.0;         // share of `rate` that is left there
+  std::int64_t warmup = 0;  // steps of linear warm-up from rate / warmup
+  std::int64_t steps = 0;   // linear and cosine: step of the end
+  double end = 0.0;         // linear and cosine: fraction of `rate` at the end
 
-  // Where validation does not get better.
-  double decay = 1.0;         // what a miss multiplies the rate by; 0.5 halves it
-  std::int64_t patience = 1;  // misses in a row until then
+  // Decay on plateaus of the score.
+  double decay = 1.0;         // factor
+  std::int64_t patience = 1;  // consecutive validations without improvement before each decay
   bool higher_is_better = false;
 
-  double epoch_decay = 1.0;  // what each epoch multiplies it by
-  double least = 0.0;        // the training ends where it falls below, after the warm-up; 0: never
+  double epoch_decay = 1.0;  // factor per epoch
+  double least = 0.0;        // training ends below this rate, after the warm-up; 0: never
 
-  /// For step 0, 1, ... of an epoch; `scores` are those of the validations before it.
+  bool has_end() const { return shape == Shape::linear || shape == Shape::cosine; }
+
+  /// Learning rate of step 0, 1, ...; `scores` are those of the validations before it.
   double at(std::int64_t step, std::span<const double> scores = {}, std::int64_t epoch = 0) const;
 
-  /// InvalidInput that names the member.
-  void check() const;
+  void check() const;  // InvalidInput names the member
 
   bool operator==(const Schedule&) const = default;
 };
 
-Schedule::Shape shape_named(std::string_view name);  // InvalidInput names the choices
+Schedule::Shape shape_named(std::string_view name);  // InvalidInput lists the names
 std::string_view name_of(Schedule::Shape shape);
 
-/// What a history of validations says.
-struct Verdict {
-  std::int64_t best = -1;   // the validation that was best, the first of equally good ones; -1 without any
+struct ScoreSummary {
+  std::int64_t best = -1;   // index of the first best score; -1: none
   std::int64_t misses = 0;  // validations since then
-  std::int64_t decays = 0;  // how often `patience` misses in a row were reached
-  bool decayed = false;     // whether the last validation was such a one
+  std::int64_t decays = 0;  // how often `patience` consecutive misses were reached
+  bool decayed = false;     // whether the last validation reached them
 };
-/// A score that is not a number is a miss.
-Verdict judge(std::span<const double> scores, bool higher_is_better, std::int64_t patience);
+/// NaN is a miss.
+ScoreSummary summarize(std::span<const double> scores, bool higher_is_better, std::int64_t patience);
 
 }  // namespace sentencode::training

@@ -25,159 +25,171 @@ class Communicator;
 
 namespace sentencode::training {
 
+class GradientMeans;
+class LossSums;
+
 struct TrainerOptions {
   OptimizerOptions optimizer{};
   Schedule schedule{};
   Clipping clipping{};
-  std::int64_t max_steps = 0;       // 0: no bound
-  std::int64_t max_epochs = 1;      // 0: no bound; one of the two bounds it
-  std::int64_t accumulate = 1;      // batches of one step
+  std::int64_t max_steps = 0;       // 0: unlimited
+  std::int64_t max_epochs = 1;      // 0: unlimited, which needs max_steps
+  std::int64_t accumulate = 1;      // gradient accumulation: batches in a step
   std::int64_t validate_every = 0;  // steps; 0: after each epoch
-  std::int64_t save_every = 0;      // steps; 0: when it validates
-  std::int64_t stop_after = 0;  // validations that are not better than the best; 0: it never stops for them
-  bool validate_accuracy = false;  // the score is the accuracy, not the loss
-  bool reload_best = false;        // go on from the best weights whenever the schedule decays
-  std::int64_t bad_steps = 0;      // in a row, of a loss or gradient that is not finite, which are left out
-  std::int64_t read_every =
-      0;                  // steps whose figures are read from the device at once; 0: 1 on a CPU, else 16
-  bool bfloat16 = false;  // matrix products in bfloat16 (autocast); parameters stay what they are
+  std::int64_t save_every = 0;      // steps; 0: at each validation
+  std::int64_t stop_after = 0;      // early stopping: validations without improvement; 0: never
+  bool validate_accuracy = false;   // the score is the accuracy instead of the loss
+  bool reload_best = false;         // load the best weights when the schedule decays
+  std::int64_t bad_steps = 0;       // consecutive steps with a non-finite loss or gradient that are skipped
+  std::int64_t read_every = 0;      // steps between reads of losses from the device; 0: 1 on a CPU, else 16
+  bool bfloat16 = false;            // autocast of matrix products; parameters keep their type
   std::uint64_t seed = 0;
-  std::string settings = "{}";  // of the model, and what else decides what is learnt: a JSON object
+  std::string settings =
+      "{}";  // JSON object: settings of the model and of anything else that affects training
 
-  void check() const;  // InvalidInput that names the member
+  void check() const;  // InvalidInput names the member
 };
 
-/// What is told after each step.
+/// What on_step receives. Sums and means are over all processes.
 struct StepReport {
-  std::int64_t step = 0;  // done
+  std::int64_t step = 0;  // steps done
   std::int64_t epoch = 0;
-  double loss = 0;  // mean, of what counts, in all processes
+  double loss = 0;
   double accuracy = std::numeric_limits<double>::quiet_NaN();
-  double rate = 0;                        // learning rate
-  double norm = 0;                        // of the gradients, before they were clipped
-  std::int64_t examples = 0, tokens = 0;  // of this step, in all processes
-  std::vector<double> figures{};          // means of what the model names besides
+  double rate = 0;  // learning rate
+  double norm = 0;  // gradient norm before clipping
+  std::int64_t examples = 0, tokens = 0;
+  std::vector<double> figures{};  // means of Model::figures
 };
 
 struct ValidationReport {
   std::int64_t step = 0;
-  double loss = 0, accuracy = std::numeric_limits<double>::quiet_NaN();
-  double score = 0;  // that decides
+  double loss = std::numeric_limits<double>::quiet_NaN(), accuracy = loss;
+  double score = 0;  // selects the best validation
   std::vector<double> figures{};
   bool best = false, decayed = false;
 };
 
-/// Trains any model that gives a loss. What it does in a step is a pure function of the seed, the step, the
-/// weights, the optimizer's state and the scores so far: these are all that a checkpoint holds, and a run
-/// that goes on from one takes the very steps that it would have taken. A step that fails, or is
-/// interrupted, leaves no trace.
+/// Trains any `Model`. A step is a pure function of the seed, the step number, the weights, the optimizer
+/// state and the scores so far. A checkpoint holds these, so a resumed run takes the same steps as one
+/// without a break. A step that fails or is interrupted changes nothing.
 class Trainer {
  public:
-  /// `valid` and `checkpoints` may be missing.
+  /// `valid`, `communicator` and `checkpoints` are optional.
   Trainer(std::shared_ptr<Model> model, std::shared_ptr<const Batcher> train,
           std::shared_ptr<const Batcher> valid, TrainerOptions options,
           std::shared_ptr<distributed::Communicator> communicator,
           std::optional<CheckpointFolder> checkpoints);
   ~Trainer();
 
-  /// After each step, or after some steps of each of them (`read_every`); may throw to stop: the weights are
-  /// then kept in a checkpoint.
+  /// Called after each step, late by up to `read_every` steps. May throw to stop: a checkpoint is then saved.
   std::function<void(const StepReport&)> on_step;
   std::function<void(const ValidationReport&)> on_validation;
-  /// A score of its own in the place of that on `valid`: of what comes after training, for instance. Called
-  /// in the first process, which tells the others.
+  /// Optional score that replaces the one on `valid`. Called in the first process, which broadcasts it.
   std::function<double()> validator;
-  /// Runs what Ctrl-C has to wait for: reports of a step, a validation that was scored, a checkpoint.
-  /// Missing: it just runs. If it is cut off all the same, a validation is as if it had not been.
-  std::function<void(const std::function<void()>&)> whole;
+  /// Optional: runs an action that Ctrl-C must not interrupt (reports, the end of a validation, a
+  /// checkpoint). A validation that is interrupted all the same is undone.
+  std::function<void(const std::function<void()>&)> uninterrupted;
 
-  /// Who calls resume() and run() holds what this returns, so that no other training writes to the folder:
-  /// IoError that says which one does; InvalidInput where one did between two runs of this trainer. All
-  /// processes have to call it; the first one holds the folder.
-  std::shared_ptr<const void> own_folder();
-  /// From the last checkpoint of the folder, if there is one; returns whether there was. All processes have
-  /// to see the same folder. InvalidInput names what differs where it is that of another training: one whose
-  /// next steps would not be those of this one.
+  /// Locks the folder for as long as the caller of resume() and run() holds the result. IoError names the
+  /// training that holds it; InvalidInput where another one has written there since this one ran. Collective:
+  /// all processes call it, the first one holds the lock.
+  std::shared_ptr<const void> lock_folder();
+  /// Restores the last checkpoint of the folder; returns whether there was one. Collective. InvalidInput
+  /// names the settings that differ where the checkpoint belongs to another training.
   bool resume();
-  /// Until an end is reached. Between steps it can be interrupted.
+  /// Trains until an end is reached. Can be interrupted between steps.
   void run();
-  /// Takes the weights of the best validation, from the folder or, without one, from memory; returns whether
-  /// there are any. InvalidInput where the folder has those of another training.
+  /// Loads the weights of the best validation, from the folder or else from memory; returns whether there are
+  /// any. InvalidInput where the folder has those of another training.
   bool load_best();
 
-  // Other threads may ask for these while it runs.
-  std::int64_t step() const { return step_; }  // done
-  std::int64_t last_step() const;              // the end, if it is not stopped before
-  /// Of all validations, as they were after one of them.
-  std::vector<double> scores() const { return *told_scores_.get(); }
+  // Thread-safe while it runs.
+  std::int64_t step() const { return step_; }  // steps done
+  std::int64_t last_step() const;              // the end, unless it stops early
+  std::vector<double> scores() const { return *published_scores_.get(); }
   bool stopped_early() const { return stopped_early_; }
 
   Checkpoint checkpoint() const;
   void restore(const Checkpoint& checkpoint);
 
  private:
-  /// The model's buffers before a step. Those that no step moves are copied once.
-  class Buffers {
+  /// A backup of the model's buffers before a step. Buffers that no step changes are copied once.
+  class BufferBackup {
    public:
-    void keep(const NamedTensors& buffers);
-    void put_back(const NamedTensors& buffers, const at::Tensor& where = {}) const;
+    void save(const NamedTensors& buffers);
+    void restore(const NamedTensors& buffers, const at::Tensor& where = {}) const;
 
    private:
-    struct Kept {
+    struct Entry {
       at::Tensor original, copy;
       std::int64_t version;
+      bool is_current(const at::Tensor& tensor) const {
+        return original.is_same(tensor) && version == tensor._version();
+      }
     };
-    std::map<std::string, Kept> kept_;
+    std::map<std::string, Entry> entries_;
   };
 
-  /// A step that was done, and what it comes to, on the device.
-  struct Done {
+  /// A step that is done but not reported, because its loss is still on the device.
+  struct PendingStep {
     StepReport report;
-    at::Tensor figures;   // [4 + F] double: loss, accuracy, what counted, the gradients' norm, figures
-    std::string batches;  // for a message
+    at::Tensor figures;   // [4 + F] double: loss, accuracy, count, gradient norm, model figures
+    std::string batches;  // for error messages
   };
 
-  std::int64_t read_every() const;
-  void tell();
-  void check_finite(const Done& done, const double* figures);
-  bool validates() const { return valid_ != nullptr || validator != nullptr; }
-  bool ends_epoch() const;
-  bool validation_planned() const;  // whenever the training ends
-  bool validation_due() const;
-  bool out_of_patience() const;
-  double rate() const;         // of the next step
-  bool rate_is_spent() const;  // whether it is too low to go on
-  void forget_last_score();
-  bool save_due() const;
-  void train_step(BatchLoader& batches);
-  void tried_step(BatchLoader& batches);
-  /// What validations leave behind, but for the best weights.
+  /// What validations change, except for the best weights.
   struct Validations {
     std::vector<double> scores;
-    std::string scored_by = "{}";  // JSON: what the scores are of
-    std::int64_t step = 0;         // after which the last one was
-    bool unplanned = false;        // whether that was there only because the training ended
+    std::string metric = "{}";  // JSON: what the scores measure
+    std::int64_t step = 0;      // of the last one
+    bool unplanned = false;     // the last one happened only because the training ended
   };
 
-  void validate();
-  ValidationReport scored();
-  void commit(ValidationReport& report);
-  void run_whole(const std::function<void()>& action) const;
-  void succeed_together(const char* what, const std::function<void()>& action);
+  // The end, and what is due after a step.
+  double rate() const;  // learning rate of the next step
+  bool is_rate_exhausted() const;
+  bool is_finished() const;
+  bool ends_epoch() const;
+  bool validates() const { return valid_ != nullptr || validator != nullptr; }
+  bool is_validation_planned() const;  // wherever the training ends
+  bool is_validation_due() const;
+  bool is_save_due() const;
+  ScoreSummary summary() const;
+  bool is_out_of_patience() const;
+  std::int64_t read_every() const;
+
+  // Steps.
+  void seed_generators(std::uint64_t key) const;
+  void train_step(BatchLoader& batches);
+  void attempt_step(BatchLoader& batches);
+  LossSums accumulate_gradients(BatchLoader& batches, GradientMeans& gradients, PendingStep& step);
   Loss loss_of(const Batch& batch);
   void check_sparse() const;
-  std::string decisive() const;
-  std::string scored_by() const;
-  std::string place() const;
-  void load_weights(const Checkpoint& checkpoint);
-  void check_precision(const Checkpoint& checkpoint) const;
-  Verdict verdict() const;
-  std::string changes_of(const Checkpoint& head) const;
-  std::string not_best(const Checkpoint& head) const;
-  std::string find_best() const;
+  void report_steps();
+  void check_finite(const PendingStep& step, const double* figures);
+
+  // Validations.
+  void validate();
+  ValidationReport evaluate();
+  void commit(ValidationReport& report);
+  std::string metric() const;
+  void check_metric() const;
+  void forget_last_score();
+
+  // Checkpoints.
   NamedTensors weights() const;
-  void keep_best();
+  std::string run_settings() const;
+  std::string changes_of(const Checkpoint& head) const;
+  std::string mismatch_with_best(const Checkpoint& head) const;
+  std::string find_best() const;
+  std::string source() const { return checkpoints_ ? checkpoints_->path() : "checkpoint"; }
+  void load_weights(const Checkpoint& checkpoint, bool same_types = false);
+  void save_best();
   void save();
+
+  void run_uninterrupted(const std::function<void()>& action) const;
+  void run_on_first_process(const char* what, const std::function<void()>& action);
 
   std::shared_ptr<Model> model_;
   std::shared_ptr<const Batcher> train_, valid_;
@@ -186,17 +198,17 @@ class Trainer {
   std::optional<CheckpointFolder> checkpoints_;
   Optimizer optimizer_;
   at::Device device_;
-  Buffers buffers_;
-  std::vector<Done> done_;                  // that nobody was told of yet
-  at::Tensor bad_in_a_row_;                 // [] float, on the device: steps before this one
-  std::map<std::string, at::Tensor> best_;  // weights, where no folder has them
+  BufferBackup buffers_;
+  std::vector<PendingStep> pending_;
+  at::Tensor consecutive_bad_;                      // [] float, on the device, of the steps so far
+  std::map<std::string, at::Tensor> best_weights_;  // without a folder
   std::atomic<std::int64_t> step_{0};
-  std::int64_t bad_ = 0;
-  std::int64_t saved_ = -1;  // the step that was saved last
+  std::int64_t bad_ = 0;          // consecutive bad steps among those that were reported
+  std::int64_t saved_step_ = -1;  // of the last checkpoint
   Validations validations_;
-  Snapshot<std::vector<double>> told_scores_;  // theirs, for other threads
+  Snapshot<std::vector<double>> published_scores_;  // for other threads
   std::atomic<bool> stopped_early_{false};
-  bool between_steps_ = true;  // not in the middle of moving weights
+  bool are_weights_consistent_ = true;  // false while the optimizer changes them
 };
 
 }  // namespace sentencode::training
