@@ -45,7 +45,7 @@ void bind_batcher(py::module_& m) {
                        std::vector<std::int64_t> bounds, std::int64_t buffer_batches, std::int64_t max_tokens,
                        bool shuffle, bool drop_short, std::uint64_t seed, std::int64_t pad, std::int64_t rank,
                        std::int64_t world) {
-             BatcherOptions options{batch_mode_named(mode),
+             BatcherOptions options{parse_enum<BatchMode>(mode),
                                     std::move(length_fields),
                                     batch_size,
                                     std::move(bounds),

@@ -33,10 +33,16 @@ FieldOptions field_options(std::string name, const Tokenizer& tokenizer,
                            std::shared_ptr<const Vocabulary> vocabulary, std::string begin, std::string end,
                            std::string_view unknown_words, std::string unknown, std::int64_t min_length,
                            std::int64_t max_length, std::string_view too_long) {
-  return {std::move(name),         tokenizer,      std::move(vocabulary),
-          std::move(begin),        std::move(end), unknown_words_named(unknown_words),
-          std::move(unknown),      min_length,     max_length,
-          too_long_named(too_long)};
+  return {std::move(name),
+          tokenizer,
+          std::move(vocabulary),
+          std::move(begin),
+          std::move(end),
+          parse_enum<UnknownWords>(unknown_words),
+          std::move(unknown),
+          min_length,
+          max_length,
+          parse_enum<TooLong>(too_long)};
 }
 
 template <typename T>
@@ -129,7 +135,7 @@ void bind_examples(py::module_& m) {
   py::class_<ExampleOptions>(m, "ExampleOptions", "Options of a file of examples.")
       .def(py::init([](std::vector<FieldOptions> fields, std::vector<Neighbour> neighbours,
                        std::string_view labels, std::string source, std::int64_t shard_examples) {
-             return ExampleOptions{std::move(fields), std::move(neighbours), labels_named(labels),
+             return ExampleOptions{std::move(fields), std::move(neighbours), parse_enum<Labels>(labels),
                                    std::move(source), shard_examples};
            }),
            py::kw_only(), py::arg("fields"), py::arg("neighbours"), py::arg("labels"), py::arg("source"),

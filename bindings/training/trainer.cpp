@@ -92,7 +92,7 @@ TrainerOptions trainer_options(const py::dict& values, std::string settings) {
   read("sparse_rows", options.optimizer.sparse_rows);
   std::string schedule(name_of(options.schedule.shape));
   read("schedule", schedule);
-  options.schedule.shape = shape_named(schedule);
+  options.schedule.shape = parse_enum<Schedule::Shape>(schedule);
   read("learning_rate", options.schedule.rate);
   read("warmup", options.schedule.warmup);
   read("schedule_steps", options.schedule.steps);

@@ -12,26 +12,12 @@
 namespace sentencode {
 namespace {
 
-constexpr std::string_view kModeNames[] = {"plain", "equal_length", "buckets", "sorted_buffer",
-                                           "token_budget"};
-
 /// Purposes of keys; those of groups are their first positions, below 2^32.
 constexpr std::uint64_t kSteps = std::uint64_t{1} << 62, kBuffers = std::uint64_t{1} << 61;
 
 std::int64_t batches_of(std::int64_t examples, std::int64_t size) { return (examples + size - 1) / size; }
 
 }  // namespace
-
-std::string_view name_of(BatchMode mode) { return kModeNames[static_cast<std::size_t>(mode)]; }
-
-BatchMode batch_mode_named(std::string_view name) {
-  std::string expected;
-  for (std::size_t i = 0; i < std::size(kModeNames); ++i) {
-    if (kModeNames[i] == name) return static_cast<BatchMode>(i);
-    expected += concat(expected.empty() ? "'" : ", '", kModeNames[i], "'");
-  }
-  throw InvalidInput(concat("mode: expected one of ", expected, ", got '", name, "'"));
-}
 
 Batcher::Batcher(std::shared_ptr<const ExampleFile> examples, BatcherOptions options)
     : examples_(std::move(examples)), options_(std::move(options)) {

@@ -14,7 +14,6 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kFormat = "sentencode", kVersion = "1", kKind = "Examples";
-constexpr std::string_view kLabelNames[] = {"none", "int64", "float32"};
 constexpr std::int64_t kChunk = 1 << 18;  // elements that a thread checks at once
 
 /// The first invalid position in [0, n), or n. bad(begin, end) returns the first one of a chunk, or its end.
@@ -82,15 +81,6 @@ void check_order(const std::string& source, const ExampleField& primary,
 }
 
 }  // namespace
-
-std::string_view name_of(Labels labels) { return kLabelNames[static_cast<std::size_t>(labels)]; }
-
-Labels labels_named(std::string_view name) {
-  const auto* place = std::ranges::find(kLabelNames, name);
-  ST_CHECK(place != std::end(kLabelNames), InvalidInput,
-           "labels: expected 'none', 'int64' or 'float32', got '", name, "'");
-  return static_cast<Labels>(place - std::begin(kLabelNames));
-}
 
 const std::string& ExampleFile::metadata(const std::string& name) const {
   const auto item = file_->metadata().find(name);

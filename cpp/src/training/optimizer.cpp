@@ -75,7 +75,7 @@ void unfused_step(const OptimizerOptions& options, const Lists& lists, std::size
 
 void OptimizerOptions::check() const {
   ST_CHECK(std::ranges::find(kNames, name) != kNames.end(), InvalidInput,
-           "optimizer must be one of 'adam', 'adamw', 'sgd', 'rmsprop', 'adagrad', got '", name, "'");
+           "optimizer must be 'adam', 'adamw', 'sgd', 'rmsprop' or 'adagrad', got '", name, "'");
   ST_CHECK(beta1 >= 0 && beta1 < 1, InvalidInput, "beta1 must be in [0, 1), got ", beta1);
   ST_CHECK(beta2 >= 0 && beta2 < 1, InvalidInput, "beta2 must be in [0, 1), got ", beta2);
   ST_CHECK(momentum >= 0 && momentum < 1, InvalidInput, "momentum must be in [0, 1), got ", momentum);

@@ -1,29 +1,12 @@
 #include "sentencode/training/schedule.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <iterator>
 #include <numbers>
 
 #include "sentencode/error.h"
 
 namespace sentencode::training {
-namespace {
-
-constexpr std::array<std::string_view, 4> kShapes = {"constant", "linear", "cosine", "inverse_sqrt"};
-
-}  // namespace
-
-std::string_view name_of(Schedule::Shape shape) { return kShapes[static_cast<std::size_t>(shape)]; }
-
-Schedule::Shape shape_named(std::string_view name) {
-  const auto* const shape = std::ranges::find(kShapes, name);
-  ST_CHECK(shape != kShapes.end(), InvalidInput,
-           "schedule must be one of 'constant', 'linear', 'cosine', 'inverse_sqrt', got '", name, "'");
-  return static_cast<Schedule::Shape>(shape - kShapes.begin());
-}
-
 void Schedule::check() const {
   ST_CHECK(rate > 0 && std::isfinite(rate), InvalidInput, "learning_rate must be more than 0, got ", rate);
   ST_CHECK(warmup >= 0, InvalidInput, "warmup must not be negative, got ", warmup);

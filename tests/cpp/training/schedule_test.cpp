@@ -63,9 +63,9 @@ TEST(Schedule, SaysWhatIsWrong) {
   EXPECT_THROW((Schedule{.decay = 0}.check()), InvalidInput);
   EXPECT_THROW((Schedule{.patience = 0}.check()), InvalidInput);
   EXPECT_NO_THROW(Schedule{}.check());
-  EXPECT_THROW(shape_named("step"), InvalidInput);
+  EXPECT_THROW(parse_enum<Schedule::Shape>("step"), InvalidInput);
   for (const auto shape : {Shape::constant, Shape::linear, Shape::cosine, Shape::inverse_sqrt}) {
-    EXPECT_EQ(shape_named(name_of(shape)), shape);
+    EXPECT_EQ(parse_enum<Schedule::Shape>(name_of(shape)), shape);
   }
 }
 

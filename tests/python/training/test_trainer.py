@@ -1233,7 +1233,7 @@ def test_what_is_no_loss_is_refused(tmp_path, returned, error, message):
             "sparse_rows: momentum and weight_decay must be 0, .* got 0.9 and 0",
         ),
         ({"sparse_rows": True, "optimizer": "rmsprop"}, ValueError, "sparse_rows: optimizer must be 'adam'"),
-        ({"learning_rate": 0}, ValueError, "learning rate must be positive, got 0"),
+        ({"learning_rate": 0}, ValueError, "learning_rate must be more than 0, got 0"),
         ({"schedule": "step"}, ValueError, "schedule must be 'constant'"),
         ({"schedule_steps": 5}, ValueError, "schedule_steps: a schedule that is 'constant' has no end"),
         (

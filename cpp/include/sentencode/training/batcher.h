@@ -6,9 +6,9 @@
 #include <mutex>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "sentencode/enum_names.h"
 #include "sentencode/io/scratch_file.h"
 #include "sentencode/training/example_file.h"
 
@@ -22,8 +22,9 @@ enum class BatchMode {
   sorted_buffer,  // similar lengths: `buffer_batches` batches of the shuffled order are sorted by length
   token_budget,   // similar lengths: as many examples as fit into `max_tokens`
 };
-std::string_view name_of(BatchMode mode);
-BatchMode batch_mode_named(std::string_view name);  // InvalidInput lists the names
+template <>
+inline constexpr EnumNames<5> kEnumNames<BatchMode>{
+    "mode", {"plain", "equal_length", "buckets", "sorted_buffer", "token_budget"}};
 
 struct BatcherOptions {
   BatchMode mode = BatchMode::equal_length;

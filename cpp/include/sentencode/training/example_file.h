@@ -8,13 +8,14 @@
 #include <string_view>
 #include <vector>
 
+#include "sentencode/enum_names.h"
 #include "sentencode/io/safetensors.h"
 
 namespace sentencode {
 
 enum class Labels { none, int64, float32 };
-std::string_view name_of(Labels labels);
-Labels labels_named(std::string_view name);  // InvalidInput lists the names
+template <>
+inline constexpr EnumNames<3> kEnumNames<Labels>{"labels", {"none", "int64", "float32"}};
 
 /// Ids of one field, concatenated over all examples.
 struct ExampleField {

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "sentencode/text/tokenizer.h"
@@ -15,11 +14,11 @@ namespace sentencode {
 /// How words that are not in the vocabulary are treated.
 enum class UnknownWords { symbol, drop_word, drop_example };
 enum class TooLong { drop, truncate };
-
-std::string_view name_of(UnknownWords unknown);
-std::string_view name_of(TooLong too_long);
-UnknownWords unknown_words_named(std::string_view name);  // InvalidInput lists the names
-TooLong too_long_named(std::string_view name);
+template <>
+inline constexpr EnumNames<3> kEnumNames<UnknownWords>{"unknown_words",
+                                                       {"symbol", "drop_word", "drop_example"}};
+template <>
+inline constexpr EnumNames<2> kEnumNames<TooLong>{"too_long", {"drop", "truncate"}};
 
 /// How texts become the ids of one field. A symbol that is a word of the vocabulary has its id; others get
 /// the ids after the vocabulary's, in the order in which fields name them (begin, end, unknown). Fields with

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
-#include <string_view>
+
+#include "sentencode/enum_names.h"
 
 namespace sentencode::training {
 
@@ -35,9 +35,6 @@ struct Schedule {
   bool operator==(const Schedule&) const = default;
 };
 
-Schedule::Shape shape_named(std::string_view name);  // InvalidInput lists the names
-std::string_view name_of(Schedule::Shape shape);
-
 struct ScoreSummary {
   std::int64_t best = -1;   // index of the first best score; -1: none
   std::int64_t misses = 0;  // validations since then
@@ -48,3 +45,11 @@ struct ScoreSummary {
 ScoreSummary summarize(std::span<const double> scores, bool higher_is_better, std::int64_t patience);
 
 }  // namespace sentencode::training
+
+namespace sentencode {
+
+template <>
+inline constexpr EnumNames<4> kEnumNames<training::Schedule::Shape>{
+    "schedule", {"constant", "linear", "cosine", "inverse_sqrt"}};
+
+}  // namespace sentencode
