@@ -71,13 +71,7 @@ void bind_batcher(py::module_& m) {
             return tuple_of(without_gil([&] { return self.batch(epoch, step); }));
           },
           py::arg("epoch"), py::arg("step"),
-          "(epoch, step, total, numbers, [(ids, lengths, tokens), ...], int_labels, float_labels)")
-      .def(
-          "numbers",
-          [](const Batcher& self, std::int64_t epoch, std::int64_t step) {
-            return array_of(without_gil([&] { return self.numbers(epoch, step); }));
-          },
-          py::arg("epoch"), py::arg("step"));
+          "(epoch, step, total, numbers, [(ids, lengths, tokens), ...], int_labels, float_labels)");
   py::class_<BatchLoader>(m, "BatchLoader", "Prefetches batches.")
       .def(py::init([](std::shared_ptr<Batcher> batcher, std::int64_t epoch, std::int64_t step, int threads,
                        std::int64_t ahead) {

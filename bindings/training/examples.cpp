@@ -115,9 +115,6 @@ void bind_examples(py::module_& m) {
             return view(self.cast<const File&>().field(field).offsets, self);
           },
           py::arg("field"))
-      .def_property_readonly(
-          "by_length",
-          [](const py::object& self) { return view(self.cast<const File&>().by_length(), self); })
       .def_property_readonly("labels", &labels_of)
       .def_property_readonly("path", [](const File& self) { return Path{self.path()}; })
       .def_property_readonly("config", &File::config)
