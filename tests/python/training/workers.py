@@ -30,7 +30,7 @@ def reader(path, folder, size, accumulate, by_function):
 
     def score(model):
         calls.append(1)
-        return float(model.scores.weight.sum())
+        return model.scores.weight.detach().sum().item()
 
     options = {"optimizer": "adamw", "weight_decay": 0.1, "clip_norm": 0.5, "decay": 0.5, "reload_best": True}
     options |= {"metric": score if by_function else "loss", "checkpoints": folder}
