@@ -264,7 +264,7 @@ TEST(WordRowsTest, IdsThatTheNetworkDoesNotKnowAreRefused) {
       InvalidInput);
   const auto twice =
       std::make_shared<TellingNetwork>(WordInputs{.ids = 2, .characters = 1, .alphabet = "aba"});
-  EXPECT_THROW_WITH(rows_of(NeuralEncoder("Told", words(), twice)), InvalidInput, "there twice");
+  EXPECT_THROW_WITH(rows_of(NeuralEncoder("Told", words(), twice)), InvalidInput, "occurs twice");
 }
 
 TEST(NeuralEncoderArgumentsTest, WhatDoesNotFitIsRefused) {

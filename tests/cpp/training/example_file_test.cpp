@@ -58,7 +58,7 @@ TEST(ExampleFile, RefusesWhatCannotBe) {
   };
   refused({.ids = {1, 0, 3, 1}}, "'tokens.ids': [2] is 3; expected 0 to 2");
   refused({.ids = {1, 0, 2, -1}}, "'tokens.ids': [3] is -1; expected 0 to 2");
-  refused({.offsets = {0, 2, 1, 4}}, "'tokens.offsets': [2] is 1; expected no less");
+  refused({.offsets = {0, 2, 1, 4}}, "'tokens.offsets': [2] is 1; expected at least the previous one");
   refused({.offsets = {1, 2, 2, 4}}, "'tokens.offsets': [0] is 1; expected 0");
   refused({.offsets = {0, 2, 2, 3}}, "'tokens.offsets': [3] is 3; expected the number of ids");
   refused({.offsets = {0, 2, 4}}, "'tokens.offsets' must be I64 [4]");

@@ -73,8 +73,8 @@ struct Decoded {
 Decoded greedy_search(Decoder& decoder, const DecoderMemory& source, const at::Tensor& first,
                       const DecodingOptions& options);
 
-/// Samples words; n = 1. The random numbers of a sentence depend on the seed and the sentence's index alone, not on
-/// the rest of the batch or the device.
+/// Samples words; n = 1. The random numbers of a sentence depend on the seed and the sentence's index alone,
+/// not on the rest of the batch or the device.
 Decoded sample(Decoder& decoder, const DecoderMemory& source, const at::Tensor& first,
                const DecodingOptions& options, const SamplingOptions& sampling);
 
