@@ -151,11 +151,12 @@ TRANSLATIONS = sorted((ROOT / "examples" / "translation").glob("*.toml"))
 
 def test_each_architecture_of_translation_has_a_file():
     pytest.importorskip("torch")
-    from typing import get_args
+    import json
 
-    from sentencode.models.translation import Architecture
+    from sentencode import _nn
 
-    assert {path.stem.replace("-", "_") for path in TRANSLATIONS} == set(get_args(Architecture))
+    options = {option["name"]: option for option in json.loads(_nn.described_options("TranslationNetwork"))}
+    assert {path.stem.replace("-", "_") for path in TRANSLATIONS} == set(options["architecture"]["choices"])
 
 
 @pytest.mark.parametrize("path", TRANSLATIONS, ids=lambda path: path.stem)

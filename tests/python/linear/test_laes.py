@@ -59,7 +59,7 @@ def test_residuals_of_nothing_are_warned_of(vectors):
 def test_what_no_memory_holds_is_refused(vectors, sentences):
     laes = se.LAES(vectors, hidden=2_000_000, mode="hidden")  # B alone: 16 terabytes
     with pytest.raises(
-        ValueError, match=r"2000000 hidden units need \d{5} GB, of \d+ GB .*: give a smaller max_"
+        ValueError, match=r"2000000 hidden units need \d{5} GB, of \d+ GB .*: use a smaller max_"
     ):
         laes.fit(sentences)
     assert not laes.fitted

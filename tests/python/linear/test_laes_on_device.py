@@ -138,7 +138,7 @@ def test_what_cannot_be_used_is_refused(vectors, sentences):
 
 def test_more_than_the_memory_is_refused(wide):
     table, _ = wide
-    with pytest.raises(ValueError, match=r"needs \d+ GB.*give a smaller max_length"):
+    with pytest.raises(ValueError, match=r"needs \d+ GB.*use a smaller max_length"):
         se.LAES(table, device=HERE, max_length=2000).fit([" ".join(["w1"] * 2000)])
 
 

@@ -350,5 +350,5 @@ def test_wrong_batches():
         skip._loss(ids, lengths, following, its)
     with pytest.raises(ValueError, match="ids of all fields must be of 4 sentences, got 3"):
         mine.loss(ids, lengths, following[:3], its[:3])
-    with pytest.raises(ValueError, match="hidden must be even, a half for each direction, got 5"):
+    with pytest.raises(ValueError, match="hidden must be even, half of it for each direction, got 5"):
         models.SkipThoughtsNetwork(**SIZES, hidden=5, bidirectional=True)

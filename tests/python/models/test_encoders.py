@@ -936,7 +936,7 @@ def test_encoding_sees_weights_that_are_assigned(name):
     state = {key: tensor.clone() for key, tensor in other.network.state_dict().items()}
     encoder.network.load_state_dict(state, assign=True)
     same(encoder, other)
-    with pytest.raises(AttributeError, match=r"bias is C.*cannot be replaced"):
+    with pytest.raises(AttributeError, match=r"bias belongs to C.*cannot be replaced"):
         encoder.network.softmax.bias = torch.nn.Parameter(torch.zeros(11))
     with pytest.raises(AttributeError, match=r"weight is C.*cannot be replaced, parametrised"):
         torch.nn.utils.parametrizations.weight_norm(encoder.network.softmax)
@@ -1141,7 +1141,7 @@ def rewritten(path, change):
         (lambda m, c, p: m.update(format_version="3"), "format version '3'"),
         (lambda m, c, p: c.update(colour="red"), "unknown key 'colour'"),
         (lambda m, c, p: c.pop("max_words"), "max_words is missing"),
-        (lambda m, c, p: c.update(max_words=0), "max_words must be a whole number"),
+        (lambda m, c, p: c.update(max_words=0), "max_words must be an integer of at least 1"),
         (lambda m, c, p: c.update(max_words=9), "max_words=512, but config has 9"),
         (lambda m, c, p: c["network"].update(colour="red"), "unknown option 'colour'"),
         (lambda m, c, p: c["network"].pop("heads"), "heads is missing"),

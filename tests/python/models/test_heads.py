@@ -557,7 +557,7 @@ def test_without_a_head_there_is_nothing_to_predict():
         (se.CosineRegression(), PAIRS, [np.nan] * 6, "y must be finite"),
         (se.MultipleNegatives(), PAIRS, LABELS, "is trained without labels: y must be None"),
         (se.RowRegression(), SINGLE, SCORES, "y must be a row of numbers for each sentence"),
-        (se.RowRegression(projection=False), SINGLE, ROWS, "rows of 4 numbers cannot be those of 5"),
+        (se.RowRegression(projection=False), SINGLE, ROWS, "must have the same dimensions, got 4 and 5"),
         ("Classify", PAIRS, LABELS, "kind must be one of Classifier, CosineRegression"),
         ({"kind": "Triplet", "size": 3}, TRIPLES, None, "Triplet has no option 'size'"),
     ],

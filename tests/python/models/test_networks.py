@@ -313,9 +313,9 @@ def test_word_counts_set_sampling_probabilities():
     assert (mine.expected > 0).all()
     torch.testing.assert_close(mine.expected.sum().item(), 3.0, rtol=1e-5, atol=0)
     assert "expected" in mine.state_dict()
-    with pytest.raises(ValueError, match=r"those of 11 words, got \[3\]"):
+    with pytest.raises(ValueError, match=r"word counts must be \[11\], got \[3\]"):
         mine.set_word_counts([1, 2, 3])
-    with pytest.raises(ValueError, match=r"those of 11 words, got \[3\]"):  # where nothing is sampled, too
+    with pytest.raises(ValueError, match=r"word counts must be \[11\], got \[3\]"):  # where nothing is sampled, too
         network("denoising").set_word_counts([1, 2, 3])
 
 

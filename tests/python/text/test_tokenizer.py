@@ -80,7 +80,7 @@ def test_auto_is_what_finds_the_words_of_the_vectors():
             "unknown tokenizer 'letters'; expected 'words', 'punctuation', 'whitespace', ",
         ),
         ({"lowercase": "yes"}, "lowercase must be True, False or 'auto', got 'yes'"),
-        ({"invalid": "ignore"}, "unknown invalid 'ignore'; expected one of 'replace', 'refuse'"),
+        ({"invalid": "ignore"}, "invalid must be 'replace' or 'refuse', got 'ignore'"),
     ],
 )
 def test_wrong_arguments_are_named(arguments, message):

@@ -362,7 +362,7 @@ def test_fields_that_cannot_be_named(some):
             Batcher(some, length_fields=names)
     with pytest.raises(TypeError, match="sequence of names, got 'first'"):
         Batcher(some, length_fields="first")
-    with pytest.raises(ValueError, match="longest example, of 32 tokens"):
+    with pytest.raises(ValueError, match="at least 32, the length of the longest example"):
         Batcher(some, mode="token_budget", max_tokens=31, length_fields=["first", "second"])
 
 
@@ -372,8 +372,8 @@ def test_fields_that_cannot_be_named(some):
         ({"mode": "random"}, "'token_budget', got 'random'"),
         ({"batch_size": 0}, "batch_size must be at least 1"),
         ({"batch_size": None}, "batch_size may be None for the mode 'token_budget' alone"),
-        ({"mode": "token_budget", "max_tokens": 28}, "longest example, of 29 tokens; got 28"),
-        ({"mode": "token_budget"}, "longest example, of 29 tokens; got 0"),
+        ({"mode": "token_budget", "max_tokens": 28}, "at least 29, the length of the longest example; got 28"),
+        ({"mode": "token_budget"}, "at least 29, the length of the longest example; got 0"),
         ({"mode": "token_budget", "max_tokens": 99, "drop_short": True}, "no fixed size"),
         ({"mode": "buckets"}, "needs bounds"),
         ({"mode": "buckets", "bounds": [3, 2]}, "bounds must be ascending"),

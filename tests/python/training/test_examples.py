@@ -124,7 +124,6 @@ def test_examples_are_those_of_a_slow_reference(tmp_path_factory, documents, sha
     assert examples.rows["examples"] == len(examples) == len(expected)
     lengths = [len(example["tokens"]) for example in expected]
     assert examples.lengths().tolist() == lengths
-    assert examples.core.by_length.tolist() == np.argsort(lengths, kind="stable").tolist()
     assert examples.ids().max() < examples.vocabulary_size()
     Examples.open(path, verify=True)
     # The same from memory, batch by batch.

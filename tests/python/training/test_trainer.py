@@ -949,7 +949,7 @@ def test_a_damaged_checkpoint_is_skipped(tmp_path, value):
     assert_same(weights(model), weights(straight))
     damage("step-000000004.safetensors")
     damage("step-000000006.safetensors")
-    with pytest.raises(se.FormatError, match=r"none of its 2 checkpoints can be read: .* is damaged"):
+    with pytest.raises(se.FormatError, match=r"none of its checkpoints can be read: .* is damaged"):
         tiny.trainer(tmp_path / "file", max_steps=6, **options).run()
 
 
@@ -1991,7 +1991,7 @@ def test_a_step_does_not_wait_for_the_device(tmp_path, options):
     for tensors, losses in runs[1:]:
         assert_same(tensors, runs[0][0])
         assert losses == runs[0][1]
-    assert all(0 < figures["size"] < 100 for _, _, figures in runs[0][1])
+    assert all(0 < figures["size"] < 1e4 for _, _, figures in runs[0][1])
 
 
 def test_the_learning_rate_may_decay_each_epoch_and_end_the_training(tmp_path):

@@ -274,7 +274,7 @@ def test_words_that_are_not_utf8_keep_their_subwords(tmp_path):
     ("change", "message"),
     [
         ({"version": 11}, "version 11 of fastText's format; version 12 is read"),
-        ({"quantised": True}, r"a quantised model \(.ftz\).*take the .bin"),
+        ({"quantised": True}, r"a quantised model \(.ftz\).*use the .bin"),
         ({"pruned": 3}, r"a quantised model \(.ftz\)"),
         ({"dim": 0, "rows": np.zeros((6, 0))}, "dim is 0, expected 1 to"),
         ({"rows": np.zeros((5, 2))}, r"a matrix \[5, 2\], expected \[6, 2\]"),
