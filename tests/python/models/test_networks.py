@@ -315,7 +315,7 @@ def test_word_counts_set_sampling_probabilities():
     assert "expected" in mine.state_dict()
     with pytest.raises(ValueError, match=r"word counts must be \[11\], got \[3\]"):
         mine.set_word_counts([1, 2, 3])
-    with pytest.raises(ValueError, match=r"word counts must be \[11\], got \[3\]"):  # where nothing is sampled, too
+    with pytest.raises(ValueError, match=r"word counts must be \[11\], got \[3\]"):
         network("denoising").set_word_counts([1, 2, 3])
 
 
