@@ -74,7 +74,7 @@ def test_progress_and_other_formats(tmp_path):
     with pytest.raises(ValueError, match="is no zip archive, and has no member 'a'"):
         se.WordVectors.load(tmp_path / "plain.txt", member="a")
     se.WordVectors.from_dict({"a": [1]}).save(tmp_path / "native")
-    with pytest.raises(se.FormatError, match="must be mapped, .*: unpack it first"):
+    with pytest.raises(se.FormatError, match=r"must be mapped, .*: unpack it first"):
         se.WordVectors.load(zipped(tmp_path / "n.zip", {"native": (tmp_path / "native").read_bytes()}))
     with pytest.raises(se.FormatError, match="a zip archive within another"):
         se.WordVectors.load(zipped(tmp_path / "z.zip", {"a.zip": path.read_bytes()}))
