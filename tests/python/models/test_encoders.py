@@ -938,7 +938,7 @@ def test_encoding_sees_weights_that_are_assigned(name):
     same(encoder, other)
     with pytest.raises(AttributeError, match=r"bias belongs to C.*cannot be replaced"):
         encoder.network.softmax.bias = torch.nn.Parameter(torch.zeros(11))
-    with pytest.raises(AttributeError, match=r"weight is C.*cannot be replaced, parametrised"):
+    with pytest.raises(AttributeError, match=r"weight belongs to C.*cannot be replaced, parametrised"):
         torch.nn.utils.parametrizations.weight_norm(encoder.network.softmax)
     same(encoder, other)
 
