@@ -85,7 +85,9 @@ def _connect(ray: Any, address: str | None) -> None:
     if address is not None or "RAY_ADDRESS" in os.environ:
         ray.init(address=address, **options)
         return
-    if require("ray._private.services", "ray").find_bootstrap_address(None):  # written by `ray start`
+    services = require("ray._private.services", "ray")
+    # Written by `ray start`, which may have crashed: Ray would wait minutes for a cluster that has ended.
+    if services.find_bootstrap_address(None) and services.find_gcs_addresses():
         with suppress(ConnectionError):  # that cluster has ended
             ray.init(address=None, **options)
             return
