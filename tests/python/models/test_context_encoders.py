@@ -1,12 +1,8 @@
-"""The encoders of paper 001: what they learn from, that a training can be resumed and shared, files."""
+"""The encoders of paper 001: examples, resumed and distributed training, predicted words, files."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-import textwrap
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +13,8 @@ models = pytest.importorskip("sentencode.models")
 import sentencode as se
 from sentencode.models.context_encoders import FollowingWords, Surroundings
 from sentencode.models.task import WordVectorsOf
-from sentencode.training import Callback
+
+from . import checks
 
 WORDS = ["the", "cat", "dog", "sat", "on", "a", "mat", "ran", "."]
 ROWS = np.random.default_rng(0).normal(size=(len(WORDS), 6)).astype(np.float32)
@@ -44,8 +41,8 @@ each_encoder = pytest.mark.parametrize("name", ENCODERS)
 
 
 def unfitted(name, **change):
-    made, options = ENCODERS[name]
-    return made(VECTORS, **(options | change))
+    encoder_class, options = ENCODERS[name]
+    return encoder_class(VECTORS, **(options | change))
 
 
 def fitted(name, **change):
@@ -56,53 +53,49 @@ def same(a, b):
     np.testing.assert_array_equal(a.encode(SENTENCES), b.encode(SENTENCES))
 
 
-# --- What is learnt from ------------------------------------------------------------------------------------
+# --- Examples -----------------------------------------------------------------------------------------------
 
 
-def examples(kind, sentences=TEXT, **change):
-    """The words of all examples, as the task makes them."""
-    chosen = {**kind.parameters, "following_words": 9, "seed": 0, **change}
-    task = kind("Name", chosen, WordVectorsOf(VECTORS, unit=False), se.Tokenizer("whitespace"))
+def examples(task_class, sentences=TEXT, **change):
+    """Return the words of each field of each example."""
+    options = {**task_class.parameters, "following_words": 9, "seed": 0, **change}
+    task = task_class("Name", options, WordVectorsOf(VECTORS, unit=False), se.Tokenizer("whitespace"))
     task.learn_vocabulary(sentences, None)
-    found = task.examples(sentences, None, None)
+    rows = task.examples(sentences, None, None)
     names = [*task.vocabulary.words, "<unk>", "</s>"]
-    assert {"<unk>": len(names) - 2}.items() <= found.symbols().items()
+    assert {"<unk>": len(names) - 2}.items() <= rows.symbols().items()
     return [
-        {field: " ".join(names[i] for i in ids) for field, ids in found[n].items()} for n in range(len(found))
+        {field: " ".join(names[i] for i in ids) for field, ids in rows[n].items()} for n in range(len(rows))
     ]
 
 
 def test_following_words_cross_sentences_but_not_documents():
-    found = examples(FollowingWords)
-    assert found[0] == {"tokens": TEXT[0], "following": "a dog ran on the mat . the <unk>"}
-    assert found[1] == {"tokens": TEXT[1], "following": "the <unk> sat ."}  # fewer at a document's end
-    assert found[2]["tokens"] == TEXT[4]  # the last one of a document has none
-    assert len(found) == 5
-    one = examples(FollowingWords, documents=False)
-    assert one[2] == {"tokens": "the <unk> sat .", "following": "a cat ran on . the cat ran on"}
-    assert len(one) == 6
+    rows = examples(FollowingWords)
+    assert rows[0] == {"tokens": TEXT[0], "following": "a dog ran on the mat . the <unk>"}
+    assert rows[1] == {"tokens": TEXT[1], "following": "the <unk> sat ."}  # fewer at the end of a document
+    assert rows[2]["tokens"] == TEXT[4]  # the last sentence of a document has no example
+    assert len(rows) == 5
+    rows = examples(FollowingWords, documents=False)
+    assert rows[2] == {"tokens": "the <unk> sat .", "following": "a cat ran on . the cat ran on"}
+    assert len(rows) == 6
 
 
 def test_the_next_sentence_is_truncated():
-    found = examples(FollowingWords, targets="sentence", following_words=5)
-    assert found[0] == {"tokens": TEXT[0], "next": "a dog ran on </s>"}
-    assert found[1] == {"tokens": TEXT[1], "next": "the <unk> sat . </s>"}
-    assert len(found) == 5
-    # Sentences that are too long to be read are left out, as with words; max_length cuts no next one.
+    rows = examples(FollowingWords, targets="sentence", following_words=5)
+    assert rows[0] == {"tokens": TEXT[0], "next": "a dog ran on </s>"}
+    assert rows[1] == {"tokens": TEXT[1], "next": "the <unk> sat . </s>"}
+    assert len(rows) == 5
+    # max_length drops sentences that are read, and does not truncate the next one.
     for targets in ("sentence", "words"):
-        some = examples(FollowingWords, targets=targets, max_length=5)
-        assert [one["tokens"] for one in some] == [TEXT[4]]
+        rows = examples(FollowingWords, targets=targets, max_length=5)
+        assert [row["tokens"] for row in rows] == [TEXT[4]]
     assert examples(FollowingWords, targets="sentence", max_length=5)[0]["next"] == f"{TEXT[5]} </s>"
 
 
 def test_previous_and_next_sentences():
-    found = examples(Surroundings)
-    assert found[0] == {
-        "tokens": TEXT[1],
-        "previous": f"{TEXT[0]} </s>",
-        "next": "the <unk> sat . </s>",
-    }
-    assert len(found) == 3
+    rows = examples(Surroundings)
+    assert rows[0] == {"tokens": TEXT[1], "previous": f"{TEXT[0]} </s>", "next": "the <unk> sat . </s>"}
+    assert len(rows) == 3
     assert len(examples(Surroundings, documents=False)) == 5
     assert len(examples(Surroundings, [*TEXT, " ".join(["the"] * 31)])) == 3
 
@@ -154,33 +147,23 @@ def test_training_learns(name):
     assert np.mean(losses[-5:]) < 0.8 * losses[0]
 
 
-class Interrupt(Callback):
-    def on_step(self, trainer, step):
-        if step.step == 2:
-            raise KeyboardInterrupt
-
-
 @each_encoder
 @pytest.mark.parametrize("valid", [None, TEXT])
 def test_a_resumed_training_is_bit_equal(name, valid, tmp_path):
     encoder = unfitted(name, validate_every=1)
-    with pytest.raises(KeyboardInterrupt):
-        encoder.fit(TEXT, valid=valid, checkpoints=tmp_path, callbacks=[Interrupt()])
-    encoder.fit(TEXT, valid=valid, checkpoints=tmp_path)
-    assert [step.step for step in encoder.history_.steps] == [3, 4]
+    checks.interrupt_and_resume(encoder, TEXT, valid=valid, folder=tmp_path)
     straight = unfitted(name, validate_every=1).fit(TEXT, valid=valid)
-    same(encoder, straight)
-    told = {one.step: one.loss for one in straight.history_.validations}
-    assert all(told[one.step] == one.loss for one in encoder.history_.validations)
-    for key, tensor in straight.network.state_dict().items():
-        assert torch.equal(tensor, encoder.network.state_dict()[key]), key
+    losses = {validation.step: validation.loss for validation in straight.history_.validations}
+    assert all(losses[validation.step] == validation.loss for validation in encoder.history_.validations)
+    checks.assert_equal_weights(encoder.network, straight.network)
 
 
 @pytest.mark.parametrize("name", ["sampling", "uniform"])
 def test_validations_sample_the_same_words(name):
     encoder = unfitted(name, learning_rate=1e-30, validate_every=1).fit(TEXT, valid=TEXT)
-    assert len({one.loss for one in encoder.history_.validations}) == 1
-    assert len({one.step for one in encoder.history_.validations}) == 4
+    validations = encoder.history_.validations
+    assert len({validation.loss for validation in validations}) == 1
+    assert len(validations) == 4
 
 
 def test_skip_thoughts_reports_the_losses_of_both_decoders():
@@ -190,42 +173,21 @@ def test_skip_thoughts_reports_the_losses_of_both_decoders():
         assert min(step.figures.values()) <= step.loss <= max(step.figures.values())
 
 
-SHARE = """
-import sys
-import torch.distributed as dist
-sys.path.insert(0, sys.argv[1])
-rank, world = int(sys.argv[3]), int(sys.argv[4])
-if world > 1:
-    store = f"file://{sys.argv[2]}/store"
-    dist.init_process_group("gloo", init_method=store, rank=rank, world_size=world)
-import numpy as np
-from test_context_encoders import TEXT, unfitted
+PROCESSES = f"""
+from {__name__} import TEXT, unfitted
 for name in ("cnn", "uniform", "skip"):
-    change = {"feeding": "teacher_forcing"} if name == "uniform" else {}
+    change = {{"feeding": "teacher_forcing"}} if name == "uniform" else {{}}
     encoder = unfitted(name, batch_size=4, learning_rate=0.02, **change).fit(TEXT)
     if rank == 0:
-        state = {key: value.numpy() for key, value in encoder.network.state_dict().items()}
+        weights = {{key: value.numpy() for key, value in encoder.network.state_dict().items()}}
         losses = [step.loss for step in encoder.history_.steps]
-        np.savez(f"{sys.argv[2]}/{name}-{world}.npz", losses=losses, **state)
-if world > 1:
-    dist.destroy_process_group()
+        np.savez(f"{{folder}}/{{name}}-{{world}}.npz", losses=losses, **weights)
 """
 
 
 def test_two_processes_learn_what_one_does(tmp_path):
-    here = str(Path(__file__).parent)
     for world in (1, 2):
-        started = [
-            subprocess.Popen(
-                [sys.executable, "-c", textwrap.dedent(SHARE), here, str(tmp_path), str(rank), str(world)],
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-            for rank in range(world)
-        ]
-        for process in started:
-            errors = process.communicate(timeout=240)[1]
-            assert process.returncode == 0, errors
+        checks.run_in_processes(PROCESSES, tmp_path, world)
     for name in ("cnn", "uniform", "skip"):
         one, two = (np.load(tmp_path / f"{name}-{world}.npz") for world in (1, 2))
         for key in one.files:
@@ -235,44 +197,19 @@ def test_two_processes_learn_what_one_does(tmp_path):
 # --- Encoding -----------------------------------------------------------------------------------------------
 
 
-@each_encoder
-def test_rows_are_those_of_the_trained_table(name):
-    encoder = fitted(name, learning_rate=0.05)
-    places = {word: i for i, word in enumerate(encoder.vocabulary_.words)}
-    table = encoder.network.table.weight.detach()
-    assert np.abs(table[: len(places)].numpy() - VECTORS.matrix(encoder.vocabulary_.words)).max() > 0.01
-    for text in SENTENCES:
-        ids = torch.tensor([[places[word] for word in text.split() if word in places]])
-        with torch.no_grad():
-            row = encoder.network.encode(table[ids], torch.tensor([ids.shape[1]]))[0]
-        np.testing.assert_allclose(encoder.encode(text), row, rtol=0, atol=1e-6)
-
-
-@each_encoder
-def test_embeddings_do_not_depend_on_the_batch(name):
-    encoder = fitted(name)
-    rows = encoder.encode(SENTENCES)
-    assert rows.shape == (len(SENTENCES), encoder.dim)
-    assert np.isfinite(rows).all()
-    for row, text in zip(rows, SENTENCES, strict=True):
-        alone = encoder.encode(text)
-        assert np.linalg.norm(row - alone) <= 1e-6 * np.linalg.norm(alone)
-    np.testing.assert_allclose(encoder.encode(SENTENCES[::-1])[::-1], rows, rtol=0, atol=1e-6)
-
-
 @pytest.mark.parametrize("name", ["cnn", "rnn", "sampling", "uniform"])
-def test_following(name):
+def test_predicted_words_of_each_position(name):
     encoder = fitted(name, max_steps=60, learning_rate=0.02)
-    found = encoder.following([*SENTENCES[:2], "zzz"], best=3)
-    assert [len(places) for places in found] == [9, 9, 0]
-    known = {*WORDS, "<unk>", "</s>", "<s>"}
-    for place in found[0]:
-        words, p = zip(*place, strict=True)
-        assert {*words} <= known
+    predictions = encoder.following([*SENTENCES[:2], "zzz"], best=3)
+    assert [len(positions) for positions in predictions] == [9, 9, 0]
+    vocabulary = {*WORDS, "<unk>", "</s>", "<s>"}
+    for position in predictions[0]:
+        words, p = zip(*position, strict=True)
+        assert {*words} <= vocabulary
         assert sorted(p, reverse=True) == [*p]
     np.testing.assert_allclose(
-        [p for place in encoder.following(SENTENCES[1], best=12) for _, p in place],
-        [p for place in encoder.following(SENTENCES, best=12)[1] for _, p in place],
+        [p for position in encoder.following(SENTENCES[1], best=12) for _, p in position],
+        [p for position in encoder.following(SENTENCES, best=12)[1] for _, p in position],
         atol=1e-6,
     )
     assert sum(p for _, p in encoder.following(SENTENCES[0], best=12)[0]) == pytest.approx(1, abs=1e-5)
@@ -284,20 +221,19 @@ def test_following(name):
 
 def test_following_words_are_learnt():
     encoder = fitted("cnn", max_steps=200, learning_rate=0.02)
-    told = [place[0][0] for place in encoder.following(TEXT[1], best=1)]
-    assert told[:4] == ["the", "<unk>", "sat", "."]
+    words = [position[0][0] for position in encoder.following(TEXT[1], best=1)]
+    assert words[:4] == ["the", "<unk>", "sat", "."]
 
 
 @each_encoder
-def test_files(name, tmp_path):
+def test_save_and_load(name, tmp_path):
     encoder = fitted(name)
     encoder.save(tmp_path / "model")
     again = se.load(tmp_path / "model")
     assert type(again) is type(encoder)
     same(again, encoder)
     assert again.settings().keys() == encoder.settings().keys()
-    for key, tensor in encoder.network.state_dict().items():
-        assert torch.equal(tensor, again.network.state_dict()[key]), key
+    checks.assert_equal_weights(again.network, encoder.network)
 
 
 def test_old_files_with_the_parameter_predict(tmp_path):

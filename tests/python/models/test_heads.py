@@ -1,14 +1,10 @@
-"""Heads: each against plain PyTorch, and with every kind of network; labels, predictions, files, resuming."""
+"""Heads: losses compared with plain PyTorch, training of every network, labels, predictions, files."""
 
 from __future__ import annotations
 
 import json
 import pickle
-import subprocess
-import sys
-import textwrap
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,7 +14,8 @@ models = pytest.importorskip("sentencode.models")
 
 import sentencode as se
 from sentencode.models import HeadModule, Inputs, NeuralEncoder, SentenceTask, Words
-from sentencode.training import Callback
+
+from . import checks
 
 WORDS = ["the", "cat", "dog", "sat", "on", "a", "mat", "ran"]
 VECTORS = se.WordVectors.from_array(WORDS, np.random.default_rng(0).normal(size=(8, 6)).astype(np.float32))
@@ -31,8 +28,8 @@ TRIPLES = [(*pair, "on a mat") for pair in PAIRS]
 LABELS = ["yes", "no", "no", "yes", "no", "yes"]
 SCORES = [5.0, 1.0, 0.0, 4.5, 2.0, 3.0]
 ROWS = np.random.default_rng(1).normal(size=(6, 5)).astype(np.float32)
-# What is learnt by each head: examples and labels.
-GROUND = {
+# Head, examples and labels.
+CASES = {
     "pairs": (se.Classifier(hidden=5), PAIRS, LABELS),
     "sentences": (se.Classifier(hidden=5, layers=1, class_weight="balanced"), SINGLE, [3, 3, 3, 3, 9, 3]),
     "cosine": (se.CosineRegression(high=5.0), PAIRS, SCORES),
@@ -41,16 +38,16 @@ GROUND = {
     "triplet": (se.Triplet(), TRIPLES, None),
     "rows": (se.RowRegression(), SINGLE, ROWS),
 }
-each_ground = pytest.mark.parametrize("ground", GROUND)
+each_case = pytest.mark.parametrize("case", CASES)
 
 
 class Bag(torch.nn.Module):
-    """The mean of words' vectors through one layer. It has no loss of its own."""
+    """The mean of the word vectors, through one layer. It has no loss."""
 
-    def __init__(self, words, features, wide=4, dropout=0.0):
+    def __init__(self, words, features, width=4, dropout=0.0):
         super().__init__()
-        self.words, self.features, self.dim, self.dropout = words, features, wide, dropout
-        self.layer = torch.nn.Linear(features, wide)
+        self.words, self.features, self.dim, self.dropout = words, features, width, dropout
+        self.layer = torch.nn.Linear(features, width)
 
     def encode(self, inputs):
         mean = inputs.x.sum(1) / inputs.lengths.clamp_min(1)[:, None]
@@ -58,7 +55,7 @@ class Bag(torch.nn.Module):
 
 
 class Spelling(torch.nn.Module):
-    """A table that is trained, beside characters."""
+    """Trained word vectors and characters."""
 
     alphabet, max_characters = "abcdefghijklmnopqrstuvwxyz", 5
 
@@ -101,23 +98,25 @@ ENCODERS = {
 each_encoder = pytest.mark.parametrize("kind", ENCODERS)
 
 
-def unfitted(kind="own", ground="pairs", vectors=VECTORS, **change):
-    made, options = ENCODERS[kind]
-    return made(vectors, **{**SHARED, **options, "head": GROUND[ground][0], **change})
+def unfitted(kind="own", case="pairs", vectors=VECTORS, **change):
+    encoder_class, options = ENCODERS[kind]
+    return encoder_class(vectors, **{**SHARED, **options, "head": CASES[case][0], **change})
 
 
-def fitted(kind="own", ground="pairs", **change):
-    _, examples, labels = GROUND[ground]
-    return unfitted(kind, ground, **change).fit(examples, labels)
+def fitted(kind="own", case="pairs", **change):
+    _, examples, labels = CASES[case]
+    return unfitted(kind, case, **change).fit(examples, labels)
 
 
 # --- Losses, against plain PyTorch --------------------------------------------------------------------------
 
 
-def rows(count, wide=6):
+def sentence_embeddings(count):
+    """Random embeddings [5, 6] of each sentence of five examples."""
     generator = torch.Generator().manual_seed(0)
-    found = [torch.randn(5, wide, dtype=torch.float64, generator=generator) for _ in range(count)]
-    return [row.requires_grad_() for row in found]
+    return [
+        torch.randn(5, 6, dtype=torch.float64, generator=generator, requires_grad=True) for _ in range(count)
+    ]
 
 
 def head(kind, **options):
@@ -125,109 +124,93 @@ def head(kind, **options):
     return HeadModule({"head": kind, **options}).double()
 
 
-def check(made, given, labels, expected, right=None):
-    """A loss, its count, and its gradients."""
-    total, count, found_right = made.loss(given, labels)
+def check(module, embeddings, labels, expected, expected_right=None):
+    """Compare a loss, its count, and its gradients."""
+    total, count, right = module.loss(embeddings, labels)
     torch.testing.assert_close(total, expected)
     assert count == 5
-    assert (found_right is None) == (right is None)
-    if right is not None:
-        assert found_right == right
-    ours = torch.autograd.grad(total, given, retain_graph=True)
-    for mine, theirs in zip(ours, torch.autograd.grad(expected, given), strict=True):
-        torch.testing.assert_close(mine, theirs)
+    assert right == expected_right
+    gradients = torch.autograd.grad(total, embeddings, retain_graph=True)
+    for gradient, other in zip(gradients, torch.autograd.grad(expected, embeddings), strict=True):
+        torch.testing.assert_close(gradient, other)
 
 
 def test_cosine_regression():
-    given, y = rows(2), torch.tensor([0.0, 1.0, 3.0, 5.0, 2.5])
-    cosines = torch.nn.functional.cosine_similarity(*given)
-    made = head("CosineRegression", low=0.0, high=5.0)
-    check(made, given, y, (cosines - y / 5).square().sum())
-    torch.testing.assert_close(made.predict(given), 5 * cosines)
+    embeddings, y = sentence_embeddings(2), torch.tensor([0.0, 1.0, 3.0, 5.0, 2.5])
+    cosines = torch.nn.functional.cosine_similarity(*embeddings)
+    module = head("CosineRegression", low=0.0, high=5.0)
+    check(module, embeddings, y, (cosines - y / 5).square().sum())
+    torch.testing.assert_close(module.predict(embeddings), 5 * cosines)
 
 
 @pytest.mark.parametrize("count", [2, 3])
 def test_ranking(count):
-    given = rows(count)
-    unit = [torch.nn.functional.normalize(row) for row in given]
+    embeddings = sentence_embeddings(count)
+    unit = [torch.nn.functional.normalize(rows) for rows in embeddings]
     scores = 3 * unit[0] @ torch.cat(unit[1:]).T
     expected = torch.nn.functional.cross_entropy(scores, torch.arange(5), reduction="sum")
-    made = head("MultipleNegatives", scale=3.0)
-    check(made, given, None, expected, right=(scores.argmax(1) == torch.arange(5)).sum())
-    torch.testing.assert_close(made.predict(given), (unit[0] * unit[1]).sum(1))
+    module = head("MultipleNegatives", scale=3.0)
+    check(module, embeddings, None, expected, (scores.argmax(1) == torch.arange(5)).sum())
+    torch.testing.assert_close(module.predict(embeddings), (unit[0] * unit[1]).sum(1))
 
 
 @pytest.mark.parametrize("distance", ["euclidean", "cosine"])
 def test_triplets(distance):
-    a, p, n = rows(3)
-    by = {
+    anchors, positives, negatives = embeddings = sentence_embeddings(3)
+    d = {
         "euclidean": lambda x, y: torch.nn.functional.pairwise_distance(x, y),
         "cosine": lambda x, y: 1 - torch.nn.functional.cosine_similarity(x, y),
     }[distance]
-    nearer = by(a, n) - by(a, p)
-    made = head("Triplet", margin=0.7, distance=distance)
-    check(made, [a, p, n], None, (0.7 - nearer).relu().sum(), right=(nearer > 0).sum())
-    torch.testing.assert_close(made.predict([a, p, n]), nearer)
+    difference = d(anchors, negatives) - d(anchors, positives)
+    module = head("Triplet", margin=0.7, distance=distance)
+    check(module, embeddings, None, (0.7 - difference).relu().sum(), (difference > 0).sum())
+    torch.testing.assert_close(module.predict(embeddings), difference)
 
 
 @pytest.mark.parametrize("distance", ["euclidean", "cosine"])
 @pytest.mark.parametrize("projection", [True, False])
 def test_row_regression(distance, projection):
-    given = rows(1)
-    wide = 4 if projection else 6
-    targets = torch.randn(9, wide, dtype=torch.float64)
-    made = head("RowRegression", features=6, targets=wide, projection=projection, distance=distance)
-    made._cpp.set_targets(targets)
-    places = torch.tensor([8, 0, 3, 3, 1])
-    found = given[0]
+    embeddings = sentence_embeddings(1)
+    width = 4 if projection else 6
+    targets = torch.randn(9, width, dtype=torch.float64)
+    module = head("RowRegression", features=6, targets=width, projection=projection, distance=distance)
+    module._cpp.set_targets(targets)
+    rows = torch.tensor([8, 0, 3, 3, 1])
+    predictions = embeddings[0]
     if projection:
-        found = found @ made.projection.weight.T + made.projection.bias
-    wanted = targets[places]
+        predictions = predictions @ module.projection.weight.T + module.projection.bias
     if distance == "euclidean":
-        expected = (found - wanted).square().mean(1).sum()
+        expected = (predictions - targets[rows]).square().mean(1).sum()
     else:
-        expected = (1 - torch.nn.functional.cosine_similarity(found, wanted)).sum()
-    check(made, given, places, expected)
-    torch.testing.assert_close(made.predict(given), found)
-
-
-@pytest.mark.parametrize("ground", ["cosine", "ranking", "hard ranking", "triplet"])
-def test_gradcheck(ground):
-    kind, options = {
-        "cosine": ("CosineRegression", {"low": 0.0, "high": 1.0}),
-        "triplet": ("Triplet", {"margin": 9.0, "distance": "euclidean"}),
-    }.get(ground, ("MultipleNegatives", {"scale": 2.0}))
-    given = rows({"hard ranking": 3, "triplet": 3}.get(ground, 2))
-    y = torch.tensor([0.1, 0.5, 0.9, 0.0, 1.0]) if ground == "cosine" else None
-    built = head(kind, **options)
-    assert torch.autograd.gradcheck(lambda *rows: built.loss(rows, y)[0], given)
+        expected = (1 - torch.nn.functional.cosine_similarity(predictions, targets[rows])).sum()
+    check(module, embeddings, rows, expected)
+    torch.testing.assert_close(module.predict(embeddings), predictions)
 
 
 # --- With every network -------------------------------------------------------------------------------------
 
 
 @each_encoder
-@each_ground
-def test_every_network_learns_by_every_head(kind, ground, tmp_path):
-    _, examples, labels = GROUND[ground]
-    encoder = fitted(kind, ground, max_steps=40)
+@each_case
+def test_every_network_learns_with_every_head(kind, case, tmp_path):
+    examples = CASES[case][1]
+    encoder = fitted(kind, case, max_steps=40)
     losses = [step.loss for step in encoder.history_.steps]
     assert np.isfinite(losses).all()
     assert np.mean(losses[-6:]) < np.mean(losses[:6])
-    found = encoder.predict(examples)
-    assert found.shape == ((6, 5) if ground == "rows" else (6,))
+    predictions = encoder.predict(examples)
+    assert predictions.shape == ((6, 5) if case == "rows" else (6,))
     encoder.save(tmp_path / "model")
     for again in (se.load(tmp_path / "model"), pickle.loads(pickle.dumps(encoder))):
-        np.testing.assert_array_equal(again.predict(examples), found)
+        np.testing.assert_array_equal(again.predict(examples), predictions)
         np.testing.assert_array_equal(again.encode(SINGLE), encoder.encode(SINGLE))
         assert again.settings()["head"] == encoder.settings()["head"]
-    assert encoder.fingerprint() == se.load(tmp_path / "model").fingerprint()
-    assert labels is None or len(labels) == 6
+        assert again.fingerprint() == encoder.fingerprint()
 
 
 @each_encoder
 def test_heads_are_trained_on_the_embeddings_of_encode(kind):
-    """The loss before the first step is that of the rows that encoding gives."""
+    """Compare the loss of the first step with the embeddings of `encode`."""
     encoder = unfitted(kind, "pairs", head=se.CosineRegression(high=5.0), learning_rate=1e-9, max_steps=1,
                        batch_size=6, batching="plain")  # fmt: skip
     for name in ("dropout", "drop_words", "swap_words"):
@@ -260,25 +243,14 @@ def test_words_of_validation_are_read_by_their_vectors():
     np.testing.assert_allclose(encoder.history_.validations[-1].loss, expected, rtol=1e-4)
 
 
-class Interrupt(Callback):
-    def on_step(self, trainer, step):
-        if step.step == 2:
-            raise KeyboardInterrupt
-
-
 @pytest.mark.parametrize("kind", ["GeneralizedPooling", "RNNCNN", "own"])
-@pytest.mark.parametrize("ground", ["pairs", "rows", "ranking"])
-def test_a_resumed_training_is_bit_equal(kind, ground, tmp_path):
-    _, examples, labels = GROUND[ground]
-    encoder = unfitted(kind, ground)
-    with pytest.raises(KeyboardInterrupt):
-        encoder.fit(examples, labels, checkpoints=tmp_path, callbacks=[Interrupt()])
-    encoder.fit(examples, labels, checkpoints=tmp_path)
-    assert [step.step for step in encoder.history_.steps] == [3, 4, 5]
-    straight = fitted(kind, ground)
-    for module in ("network", "head_"):
-        for name, tensor in getattr(straight, module).state_dict().items():
-            assert torch.equal(tensor, getattr(encoder, module).state_dict()[name]), name
+@pytest.mark.parametrize("case", ["pairs", "rows", "ranking"])
+def test_a_resumed_training_is_bit_equal(kind, case, tmp_path):
+    _, examples, labels = CASES[case]
+    encoder = checks.interrupt_and_resume(unfitted(kind, case), examples, labels, folder=tmp_path)
+    straight = fitted(kind, case)
+    checks.assert_equal_weights(encoder.network, straight.network)
+    checks.assert_equal_weights(encoder.head_, straight.head_)
 
 
 def test_checkpoints_of_other_labels_and_heads_are_refused(tmp_path):
@@ -289,42 +261,21 @@ def test_checkpoints_of_other_labels_and_heads_are_refused(tmp_path):
             unfitted("own", "pairs", **change).fit(PAIRS, labels, checkpoints=tmp_path)
 
 
-SHARE = """
-import sys
-import torch.distributed as dist
-sys.path.insert(0, sys.argv[1])
-rank, world = int(sys.argv[3]), int(sys.argv[4])
-if world > 1:
-    store = f"file://{sys.argv[2]}/store"
-    dist.init_process_group("gloo", init_method=store, rank=rank, world_size=world)
-import numpy as np
-from test_heads import fitted
+PROCESSES = f"""
+from {__name__} import fitted
 from sentencode import Classifier
 encoder = fitted("GeneralizedPooling", "pairs", dropout=0.0, head=Classifier(dropout=0.0, hidden=5))
 if rank == 0:
-    state = {key: value.numpy() for key, value in encoder.network.state_dict().items()}
-    head = {key: value.numpy() for key, value in encoder.head_.state_dict().items()}
+    modules = encoder.network, encoder.head_
+    weights = {{key: value.numpy() for module in modules for key, value in module.state_dict().items()}}
     losses = [step.loss for step in encoder.history_.steps]
-    np.savez(f"{sys.argv[2]}/{world}.npz", losses=losses, **state, **head)
-if world > 1:
-    dist.destroy_process_group()
+    np.savez(f"{{folder}}/{{world}}.npz", losses=losses, **weights)
 """
 
 
 def test_two_processes_learn_what_one_does(tmp_path):
-    here = str(Path(__file__).parent)
     for world in (1, 2):
-        started = [
-            subprocess.Popen(
-                [sys.executable, "-c", textwrap.dedent(SHARE), here, str(tmp_path), str(rank), str(world)],
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-            for rank in range(world)
-        ]
-        for process in started:
-            errors = process.communicate(timeout=240)[1]
-            assert process.returncode == 0, errors
+        checks.run_in_processes(PROCESSES, tmp_path, world)
     one, two = (np.load(tmp_path / f"{world}.npz") for world in (1, 2))
     for key in one.files:
         np.testing.assert_allclose(one[key], two[key], rtol=2e-4, atol=2e-5, err_msg=key)
@@ -357,19 +308,19 @@ def test_a_classifier_has_the_interface_of_scikit_learn():
      (np.array([2**63 + 11, 5] * 3, np.uint64), [5, 2**63 + 11]),
      (np.array(["b", "a"] * 3, object), ["a", "b"])],
 )  # fmt: skip
-def test_classes_are_what_labels_are(labels, classes, tmp_path):
+def test_classes_have_the_type_of_the_labels(labels, classes, tmp_path):
     encoder = unfitted("own", max_steps=60, learning_rate=0.05)
     encoder.fit(PAIRS, labels, checkpoints=tmp_path / "checkpoints")
     encoder.save(tmp_path / "x")
-    for found in (encoder, se.load(tmp_path / "x")):
-        assert found.classes_.tolist() == classes
-        assert [type(name) for name in found.classes_.tolist()] == [type(name) for name in classes]
-        predicted = found.predict(PAIRS).tolist()
+    for classifier in (encoder, se.load(tmp_path / "x")):
+        assert classifier.classes_.tolist() == classes
+        assert [type(name) for name in classifier.classes_.tolist()] == [type(name) for name in classes]
+        predicted = classifier.predict(PAIRS).tolist()
         assert set(predicted) <= set(classes)
         right = np.mean([one == label for one, label in zip(predicted, list(labels), strict=True)])
-        assert found.score(PAIRS, labels) == right > 0
+        assert classifier.score(PAIRS, labels) == right > 0
     again = unfitted("own", max_steps=60, learning_rate=0.05)
-    again.fit(PAIRS, labels, checkpoints=tmp_path / "checkpoints")  # it is the same run
+    again.fit(PAIRS, labels, checkpoints=tmp_path / "checkpoints")  # resumes
     assert again.classes_.tolist() == classes
 
 
@@ -393,7 +344,7 @@ def test_classes_are_of_one_type_and_exact(labels, error, message):
 
 
 def test_old_files_with_classes_of_several_types(tmp_path):
-    """numpy makes a text of each number among texts."""
+    """NumPy converts numbers to text in an array of text."""
     encoder = unfitted("own").fit(PAIRS, ["dog", "cat", "1"] * 2)
     encoder._learnt.classes[0] = 1
     encoder.save(tmp_path / "file")
@@ -403,7 +354,7 @@ def test_old_files_with_classes_of_several_types(tmp_path):
 
 
 def test_fit_does_not_learn_from_a_damaged_cache(tmp_path):
-    """Labels were zeroed in the file of examples: the run is that of the labels that were given."""
+    """The labels in the file of examples are zeroed."""
     se.set_cache_dir(tmp_path)
     try:
         expected = fitted("own", "sentences").encode(SINGLE)
@@ -415,8 +366,8 @@ def test_fit_does_not_learn_from_a_damaged_cache(tmp_path):
         path.unlink()
         path.write_bytes(content)
         with pytest.warns(UserWarning, match="of tensor 'labels'.*the examples are built again"):
-            found = fitted("own", "sentences").encode(SINGLE)
-        np.testing.assert_array_equal(found, expected)
+            embeddings = fitted("own", "sentences").encode(SINGLE)
+        np.testing.assert_array_equal(embeddings, expected)
         np.testing.assert_array_equal(fitted("own", "sentences").encode(SINGLE), expected)
     finally:
         se.set_cache_dir(None)
@@ -424,8 +375,8 @@ def test_fit_does_not_learn_from_a_damaged_cache(tmp_path):
 
 def test_class_weights():
     labels = [1, 1, 1, 1, 0, 1]
-    found = se.Classifier(class_weight="balanced").weights(np.array(labels), [0, 1])
-    np.testing.assert_allclose(found, [6 / 2, 6 / 10])
+    weights = se.Classifier(class_weight="balanced").weights(np.array(labels), [0, 1])
+    np.testing.assert_allclose(weights, [6 / 2, 6 / 10])
     assert se.Classifier(class_weight={0: 4.0}).weights(np.array(labels), [0, 1]).tolist() == [4.0, 1.0]
     plain, balanced = (
         unfitted("own", head=se.Classifier(hidden=5, class_weight=weight), max_steps=1).fit(PAIRS, labels)
@@ -452,21 +403,21 @@ def test_a_small_encoder_imitates_a_large_one():
     options = {"learning_rate": 0.05, "dropout": 0.0, "validate_every": 50}
     student = unfitted("own", head=se.RowRegression(), max_steps=400, **options)
     student.fit(SINGLE, targets, valid=(SINGLE, targets))
-    apart = np.mean((student.predict(SINGLE) - targets) ** 2)
-    assert apart < 0.3 * np.mean((targets - targets.mean(0)) ** 2)
+    error = np.mean((student.predict(SINGLE) - targets) ** 2)
+    assert error < 0.3 * np.mean((targets - targets.mean(0)) ** 2)
     assert student.history_.validations[-1].loss < student.history_.validations[0].loss
 
 
 def test_examples_may_be_arrays_frames_and_tokens():
     pandas = pytest.importorskip("pandas")
-    rows = [fitted("own").encode("the cat")]
+    embeddings = [fitted("own").encode("the cat")]
     frame = pandas.DataFrame(PAIRS, columns=["a", "b"])
     tokens = [(first.split(), second.split()) for first, second in PAIRS]
-    for given in (np.array(PAIRS, object), np.array(PAIRS), frame, tokens, iter(PAIRS), tuple(PAIRS)):
-        labels = pandas.Series(LABELS) if given is frame else LABELS
-        rows.append(unfitted("own").fit(given, labels).encode("the cat"))
-    for row in rows:
-        np.testing.assert_array_equal(row, rows[0])
+    for pairs in (np.array(PAIRS, object), np.array(PAIRS), frame, tokens, iter(PAIRS), tuple(PAIRS)):
+        labels = pandas.Series(LABELS) if pairs is frame else LABELS
+        embeddings.append(unfitted("own").fit(pairs, labels).encode("the cat"))
+    for embedding in embeddings:
+        np.testing.assert_array_equal(embedding, embeddings[0])
     single = [text.split() for text in SINGLE]
     assert unfitted("own", "sentences").fit(single, [0, 1] * 3).predict(single).shape == (6,)
 
@@ -491,9 +442,9 @@ def test_fit_sets_the_parameter_head():
     assert not encoder.fitted
 
 
-@pytest.mark.parametrize("given", ["Classifier", {"kind": "Classifier", "hidden": 5}])
-def test_heads_by_name(given):
-    encoder = unfitted("own", head=given).fit(PAIRS, LABELS)
+@pytest.mark.parametrize("head", ["Classifier", {"kind": "Classifier", "hidden": 5}])
+def test_heads_by_name(head):
+    encoder = unfitted("own", head=head).fit(PAIRS, LABELS)
     assert isinstance(encoder.settings()["head"], se.Classifier)
 
 
@@ -521,12 +472,12 @@ def test_predictions_have_no_dropout_while_the_head_trains():
     expected = encoder.predict_proba(PAIRS)
     encoder.head_.train()
     with ThreadPoolExecutor(4) as pool:
-        for found in pool.map(lambda _: encoder.predict_proba(PAIRS), range(40)):
-            np.testing.assert_array_equal(found, expected)
+        for probabilities in pool.map(lambda _: encoder.predict_proba(PAIRS), range(40)):
+            np.testing.assert_array_equal(probabilities, expected)
     assert encoder.head_.training
 
 
-def test_without_a_head_there_is_nothing_to_predict():
+def test_predict_requires_a_head():
     class Whole(Bag):
         def loss(self, batch):
             return self.layer.weight.square().sum(), 1
