@@ -134,8 +134,9 @@ sentencode reproduce laes --data SentEval/data --vectors glove.6B.50d.txt --tabl
     @classmethod
     def print_more(cls, report: Any, options: argparse.Namespace) -> None:
         """Prints the file of the figure."""
-        if report.drawn:
-            print(f"figure 2: {options.out / 'figure-2.png'}")
+        picture = options.out / "figure-2.png"
+        if "figure-2" in report.tables and picture.exists():
+            print(f"figure 2: {picture}")
 
 
 class _Trained(_Family):

@@ -113,15 +113,14 @@ class Bench:
         if row.kind and isinstance(labels, Parallel):
             evaluated = Prepared(encoder, labels.prepare)
         begin = time.perf_counter()
-        path = without_link(self.report_of(name, seed))
-        make_folder(path.parent)
+        path = self.report_of(name, seed)
         label = f"{name}, seed {seed}" if row.kind else name
         further = [] if row.further else self.further
         names = [task.name for task in self.evaluator.tasks] if row.tasks is None else row.tasks
         tasks = [task for task in self.evaluator.tasks if task.name in names and task.name not in further]
         if labels is not None and not row.trained:
             tasks += labels.tasks()
-        report = self.evaluator(evaluated, label, tasks, out=path, tokens=not row.texts)
+        report = self.evaluator(evaluated, label, tasks, path, tokens=not row.texts)
         if labels is not None and row.trained and labels.tests:
             classified = evaluated_labels(encoder, labels, resamples=self.evaluator.resamples)
             report.results = {**classified, **report.results}
@@ -136,7 +135,7 @@ class Bench:
 
     def report_of(self, name: str, seed: int) -> Path:
         """The file of the evaluation report of a row."""
-        return self.folder / "reports" / f"{slug(f'{name} {seed}')}.json"
+        return self.results.report_of(f"{name} {seed}")
 
     def chosen(self, row: Row, label: str, seed: int) -> tuple[NeuralEncoder, History, Result]:
         """The encoder and history of the value with the best validation, and the results of all values."""

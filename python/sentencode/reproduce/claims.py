@@ -13,14 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from .._extras import require
-from .._figures import forest, new_figure, rendered
+from .._figures import forest, new_figure
 from ..evaluation import Report as Evaluated
 from ..evaluation import paired_t_test
 from ..evaluation.statistics.joint_bootstrap import resampled_mean
-from .report import Report
+from .report import Report, Table
 from .results_folder import Result
 from .score_tables import Scores
-from .tables import MISSING, Made, differing
+from .tables import MISSING, TableText, differing
 
 __all__ = [
     "CLAIM_HEADER",
@@ -28,7 +28,7 @@ __all__ = [
     "Claims",
     "claim_cells",
     "evaluated_claims",
-    "picture",
+    "forest_plot",
     "published_difference",
 ]
 
@@ -145,10 +145,10 @@ def _published_mean(figures: Mapping[str, str], tasks: Sequence[str]) -> float |
 
 def _mean(report: Evaluated, tasks: Sequence[str], resamples: int) -> npt.NDArray[np.float64]:
     """The mean over tasks: of the test examples, then of each resample."""
-    drawn = resampled_mean([report[task] for task in tasks], [1 / len(tasks)] * len(tasks), resamples, _SEED)
-    if drawn is None:
+    means = resampled_mean([report[task] for task in tasks], [1 / len(tasks)] * len(tasks), resamples, _SEED)
+    if means is None:
         raise ValueError(f"the report on {report.encoder} does not hold the predictions for each example")
-    return drawn
+    return means
 
 
 def _tested(both: Sequence[Sequence[Evaluated]], task: str) -> Result:
@@ -189,12 +189,11 @@ def _half_width(examples: float, seeds: _Variance, counts: Sequence[int]) -> flo
     return float(stats.t.ppf(0.975, seeds.freedom * (both / from_seeds) ** 2)) * math.sqrt(both)
 
 
-def picture(findings: Sequence[Result], kind: str) -> bytes:
-    """The differences of claims with their intervals, one below the other, as the content of a picture file.
+def forest_plot(findings: Sequence[Result]) -> Any:
+    """A figure of the differences of claims with their intervals, one below the other.
 
     Args:
         findings: Results of `evaluated_claims`, at least one.
-        kind: `"png"`, `"svg"`, or another format of matplotlib.
 
     Raises:
         ImportError: matplotlib is not installed.
@@ -211,11 +210,11 @@ def picture(findings: Sequence[Result], kind: str) -> bytes:
         {"holds": "C2", "undecided": "0.5", "differs": "C3"},
     )
     axes.set_xlabel("mean difference in points, 95 % interval; grey: equally good")
-    return rendered(figure, kind)
+    return figure
 
 
 @dataclass(frozen=True)
-class Claims:
+class Claims(Table):
     """The claims of the paper, and whether they hold here.
 
     Attributes:
@@ -226,7 +225,7 @@ class Claims:
     title: str
     rows: Sequence[str]
 
-    def made(self, report: Report) -> Iterator[Made]:
+    def content(self, report: Report) -> Iterator[TableText]:
         """The table."""
         tested = any("p" in finding for finding in report.findings)
         yield (
@@ -234,6 +233,11 @@ class Claims:
             CLAIM_HEADER + ["p over examples", "p over seeds"] * tested,
             [claim_cells(finding) + _levels(finding) * tested for finding in report.findings],
         )
+
+    def pictures(self, report: Report) -> Iterator[tuple[str, Any]]:
+        """The differences with their intervals, if there are any."""
+        if report.findings:
+            yield "findings", forest_plot(report.findings)
 
     def notes(self, report: Report) -> Iterator[str]:
         """How the verdicts follow, and their counts."""
@@ -254,9 +258,9 @@ class Claims:
         for name in dict.fromkeys(finding["claim"] for finding in report.findings):
             findings = [finding for finding in report.findings if finding["claim"] == name]
             counts = Counter(finding["verdict"] for finding in findings)
-            said = ", ".join(f"{verdict} in {count}" for verdict, count in counts.most_common())
+            verdicts = ", ".join(f"{verdict} in {count}" for verdict, count in counts.most_common())
             tasks = dict.fromkeys(task for finding in findings for task in finding["tasks"])
-            yield f"{name}, over {', '.join(tasks)}: {said} of {len(findings)}."
+            yield f"{name}, over {', '.join(tasks)}: {verdicts} of {len(findings)}."
 
 
 def claim_cells(finding: Result) -> list[str]:

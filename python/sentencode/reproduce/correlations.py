@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from .._figures import heat_map, new_figure, scatter
-from .report import Report
-from .tables import MISSING, Made, write_picture
+from .report import Report, Table
+from .tables import MISSING, TableText
 
 __all__ = ["Correlations", "permutation_test"]
 
@@ -51,7 +50,7 @@ class _Encoders(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Correlations:
+class Correlations(Table):
     """The paper's question: whether BLEU and the quality of embeddings are in opposition.
 
     Attributes:
@@ -70,7 +69,7 @@ class Correlations:
     metrics: Sequence[str]
     average: str
 
-    def made(self, report: Report) -> Iterator[Made]:
+    def content(self, report: Report) -> Iterator[TableText]:
         """The table of mean correlations, and that of BLEU with each metric."""
         means, each = [], []
         for language, encoders in self._languages(report):
@@ -129,39 +128,39 @@ class Correlations:
             if encoders.constant:
                 yield f"Equal for all encoders and left out: {', '.join(encoders.constant)}."
 
-    def draw(self, report: Report, folder: str | os.PathLike[str]) -> None:
-        """Draws figure 2, a heat map for each language, and figure 3, BLEU against the average."""
+    def pictures(self, report: Report) -> Iterator[tuple[str, Any]]:
+        """Figure 2, a heat map for each language, and figure 3, BLEU against the average."""
         for language, encoders in self._languages(report):
-            heads = int(np.isfinite(encoders.heads).sum())
-            labels = ["BLEU", f"heads ({heads} encoders)"]
-            labels += [self._short(report, metric) for metric in encoders.metrics]
-            columns = np.column_stack(
-                [encoders.bleu, encoders.heads, encoders.values]
-            )  # [encoders, 2 + metrics]
-            matrix = np.array([[_correlation(a, b) for a in columns.T] for b in columns.T])
-            side = 2.2 + 0.36 * len(labels)
-            figure, (axes,) = new_figure(side, side)
-            heat_map(figure, axes, labels, matrix)
-            count = len(encoders.names)
-            axes.set_title(f"Pearson's correlation over {count} encoders, en-{language}", fontsize=10)
-            write_picture(figure, folder, f"fig2-{language}")
-            self._scatter(report, language, folder)
+            yield f"fig2-{language}", self._heat_map(report, language, encoders)
+            if points := self._points(report, language):
+                figure, (axes,) = new_figure(7, 4.6)
+                scatter(axes, points)
+                axes.set_xlabel(f"BLEU, en-{language}, test")
+                axes.set_ylabel(f"{self.average.partition(' ')[0]}: mean accuracy, percent")
+                yield f"fig3-{language}", figure
 
-    def _scatter(self, report: Report, language: str, folder: str | os.PathLike[str]) -> None:
+    def _heat_map(self, report: Report, language: str, encoders: _Encoders) -> Any:
+        heads = int(np.isfinite(encoders.heads).sum())
+        labels = ["BLEU", f"heads ({heads} encoders)"]
+        labels += [self._short(report, metric) for metric in encoders.metrics]
+        columns = np.column_stack([encoders.bleu, encoders.heads, encoders.values])  # [encoders, 2 + metrics]
+        matrix = np.array([[_correlation(a, b) for a in columns.T] for b in columns.T])
+        side = 2.2 + 0.36 * len(labels)
+        figure, (axes,) = new_figure(side, side)
+        heat_map(figure, axes, labels, matrix)
+        count = len(encoders.names)
+        axes.set_title(f"Pearson's correlation over {count} encoders, en-{language}", fontsize=10)
+        return figure
+
+    def _points(self, report: Report, language: str) -> dict[str, tuple[float, float]]:
+        """BLEU and the average of the encoders that have both."""
         scores = {name.partition("-")[2]: report.scores(name) for name in self.rows[language]}
         bleu = self.bleu[language]
-        points = {
+        return {
             name: (values[bleu], values[self.average])
             for name, values in scores.items()
             if bleu in values and self.average in values
         }
-        if not points:
-            return
-        figure, (axes,) = new_figure(7, 4.6)
-        scatter(axes, points)
-        axes.set_xlabel(f"BLEU, en-{language}, test")
-        axes.set_ylabel(f"{self.average.partition(' ')[0]}: mean accuracy, percent")
-        write_picture(figure, folder, f"fig3-{language}")
 
     def _languages(self, report: Report) -> Iterator[tuple[str, _Encoders]]:
         """The languages with enough encoders and a metric."""

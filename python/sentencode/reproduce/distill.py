@@ -21,25 +21,25 @@ from typing import Any
 
 import numpy as np
 
-from .._figures import new_figure, rendered
+from .._figures import new_figure
 from ..distill import Student, distill, teacher_key, teacher_named
-from ..files import make_folder, without_link
 from ..linear import LAES, SIF, USIF, Average
 from ..text.corpus import Corpus
 from ..text.inputs import is_blank
 from ..threads import num_threads
 from ..vectors import WordVectors
 from .evaluator import Evaluator, paired, speed_of, tasks_there
-from .results_folder import Result, Results, file_identity, results_json, slug
-from .rows import NotAvailableError, chosen, computed
-from .tables import MISSING, Made, Tables, differing, number, score
+from .experiment import Experiment
+from .report import Report, Table
+from .results_folder import Result, Results, file_identity
+from .rows import NotAvailableError, computed
+from .tables import MISSING, TableText, differing, number, score
 
-__all__ = ["ROWS", "TABLES", "Report", "Row", "reproduce"]
+__all__ = ["FAMILY", "ROWS", "Row", "reproduce"]
 
 SIMILARITY = ("SICKCosine", "STSBenchmarkCosine", "STS12", "STS13", "STS14", "STS15", "STS16")
 CLASSIFICATION = ("MR", "CR", "SST2", "TREC", "MRPC", "SICKEntailment")
 YEARS = ("STS12", "STS13", "STS14", "STS15", "STS16")
-TABLES = ("encoders", "parts")
 STUDENT = "student"
 _INFINITE = 1e12  # a ridge, or lambda, that leaves no freedom
 _FITTED = 50_000  # sentences that SIF and others are fitted to
@@ -116,13 +116,13 @@ class Row:
         make: Makes the encoder.
         tasks: Tasks that the encoder is evaluated on.
         part: Whether the row shows the contribution of a part of the method.
-        drawn: Whether the picture shows the row.
+        charted: Whether the picture shows the row.
     """
 
     make: Callable[[Bench], Any]
     tasks: tuple[str, ...] = SIMILARITY
     part: bool = True
-    drawn: bool = False
+    charted: bool = False
 
 
 def _averaged(student: Student, tokenizer: str = "punctuation") -> Average:
@@ -162,15 +162,15 @@ def _whitened(b: Bench) -> Average:
 _ALL = SIMILARITY + CLASSIFICATION
 
 ROWS = {
-    "teacher": Row(lambda b: b.teacher, _ALL, part=False, drawn=True),
-    STUDENT: Row(lambda b: _averaged(b.student()), _ALL, part=False, drawn=True),
-    "student, 256 numbers": Row(lambda b: _averaged(b.student(dim=256)), _ALL, part=False),
-    "student, 128 numbers, int8": Row(
+    "teacher": Row(lambda b: b.teacher, _ALL, part=False, charted=True),
+    STUDENT: Row(lambda b: _averaged(b.student()), _ALL, part=False, charted=True),
+    "student, 256 dimensions": Row(lambda b: _averaged(b.student(dim=256)), _ALL, part=False),
+    "student, 128 dimensions, int8": Row(
         lambda b: _averaged(b.student(dim=128, storage="int8")), _ALL, part=False
     ),
-    "model2vec": Row(lambda b: b.model2vec(), _ALL, part=False, drawn=True),
-    "word vectors, weighted mean": Row(lambda b: Average(b.vectors, a=1e-3), _ALL, part=False, drawn=True),
-    "built-in vectors": Row(lambda b: Average(WordVectors.default()), _ALL, part=False, drawn=True),
+    "model2vec": Row(lambda b: b.model2vec(), _ALL, part=False, charted=True),
+    "word vectors, weighted mean": Row(lambda b: Average(b.vectors, a=1e-3), _ALL, part=False, charted=True),
+    "built-in vectors": Row(lambda b: Average(WordVectors.default()), _ALL, part=False, charted=True),
     "single words": _variant(penalty=_INFINITE, ridge=_INFINITE),
     "single words, mapped": _variant(penalty=_INFINITE),
     "student, not mapped": _variant(ridge=_INFINITE),
@@ -178,7 +178,7 @@ ROWS = {
     "student, 1/16 of the sentences": _share(16),
     "student, 1/64 of the sentences": _share(64),
     "student, its sentences' words": Row(_words_of_sentences),
-    "student, cut as Penn Treebank": _variant(tokenizer="words"),
+    "student, Penn Treebank tokens": _variant(tokenizer="words"),
     "student, a = 1e-2": _variant(a=1e-2),
     "student, a = 1e-4": _variant(a=1e-4),
     "student, no weights": _variant(a=None),
@@ -187,6 +187,146 @@ ROWS = {
     "student, uSIF": _fitted(lambda v: USIF(v)),
     "student, LAES": _fitted(lambda v: LAES(v, hidden=50, a=None)),
 }
+
+
+# --- the tables ---
+
+_SHORT = {"SICKCosine": "SICK", "STSBenchmarkCosine": "STSB", "SICKEntailment": "SICK-E"}
+_DIFFERENCES = ("SICKCosine", "STSBenchmarkCosine")  # columns of the table of parts
+
+
+@dataclass(frozen=True)
+class _Table(Table):
+    """What both tables have."""
+
+    rows: Sequence[str]
+
+    def notes(self, report: Report) -> Iterator[str]:
+        """How the figures were computed."""
+        yield (
+            "SICK, STSB and the STS years: Pearson's correlation x 100 between cosines and the scores of the "
+            "test pairs; of a year the mean of its subsets, weighted by their sizes. The other tasks: "
+            f"accuracy of a classifier, protocol {report.settings['protocol']}."
+        )
+        yield (
+            "Minus student: differences over the same resampled examples; the mean is over all cosine tasks, "
+            "of Pearson's and Spearman's correlations."
+        )
+        threads = sorted({result["threads"] for result in report.results if "threads" in result})
+        counts = " or ".join(map(str, threads))
+        yield f"Sentences per second: raw text in, {counts} threads, the median of seven."
+        if report.settings["bfloat16"]:
+            yield "The teacher encoded the sentences in bfloat16; it was evaluated in float32."
+
+    def results(self, report: Report) -> list[Result]:
+        """The results of the rows of the table."""
+        return [result for row in self.rows for result in report.of(row)]
+
+
+def _tasks_of(results: Sequence[Result], tasks: Sequence[str] = _ALL) -> list[str]:
+    """The tasks that any of the results has a score of."""
+    return [task for task in tasks if any(task in result["scores"] for result in results)]
+
+
+@dataclass(frozen=True)
+class _Encoders(_Table):
+    """Scores and speed of the students, their teacher and other encoders; their picture."""
+
+    def content(self, report: Report) -> Iterator[TableText]:
+        """The table."""
+        if not (results := self.results(report)):
+            return
+        columns = _tasks_of(results)
+        teacher = next((result["years"] for result in report.of("teacher")), None)
+        lines = []
+        for result in results:
+            mean = result["years"]
+            fraction = MISSING if mean is None or not teacher else f"{100 * mean / teacher:.1f} %"
+            scores = [score(result["scores"].get(task)) for task in columns]
+            speed = result["sentences_per_second"]["median"]
+            lines.append(
+                [result["row"], str(result["dim"]), *scores, number(mean), fraction, f"{speed:,.0f}"]
+            )
+        header = ["encoder", "dim", *(_SHORT.get(task, task) for task in columns)]
+        header += ["STS years", "of the teacher's", "sentences/s"]
+        yield "Students, their teacher, and others", header, lines
+
+    def pictures(self, report: Report) -> Iterator[tuple[str, Any]]:
+        """Quality against speed: the mean of the similarity tasks, and sentences per second."""
+        points = []
+        for result in self.results(report):
+            scores = [result["scores"][task]["value"] for task in _tasks_of([result], SIMILARITY)]
+            if scores and ROWS[result["row"]].charted:
+                points.append(
+                    (result["row"], result["sentences_per_second"]["median"], statistics.fmean(scores))
+                )
+        figure, (axes,) = new_figure(6.4, 3.6)
+        for name, x, y in points:
+            ours = not name.startswith(("teacher", "model2vec"))
+            color = "#1f6f8b" if ours else "#b5651d" if name == "teacher" else "#8a8a8a"
+            axes.plot(x, y, "o" if ours else "s", color=color)
+            label = f"teacher, {_teacher_name(report.settings)}" if name == "teacher" else name
+            crowded = any(0 < other - y < 4 and 0.2 < at / x < 5 for _, at, other in points)
+            side: Any = {"xytext": (0, -8 if crowded else 8), "va": "top" if crowded else "bottom"}
+            text = f"{label}\n{_rounded(x)} a second"
+            axes.annotate(
+                text, (x, y), textcoords="offset points", ha="center", color=color, fontsize=9, **side
+            )
+        axes.set(xscale="log")
+        axes.set_xlabel("sentences a second, raw text in", fontsize=9)
+        axes.set_ylabel("cosine similarity: Pearson × 100,\nmean of the tasks", fontsize=9)
+        axes.tick_params(which="both", labelsize=9)
+        axes.margins(0.25, 0.2)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(alpha=0.25)
+        yield "quality-speed", figure
+
+
+@dataclass(frozen=True)
+class _Parts(_Table):
+    """Similarity scores without a part of the method, and differences to the student."""
+
+    def content(self, report: Report) -> Iterator[TableText]:
+        """The table."""
+        if not (results := self.results(report)):
+            return
+        columns = _tasks_of(results, SIMILARITY)
+        lines = []
+        for result in results:
+            scores = [score(result["scores"].get(task)) for task in columns]
+            less = [differing(result.get("less", {}).get(task)) for task in (*_DIFFERENCES, "mean")]
+            lines.append([result["row"], *scores, number(result["years"]), *less])
+        header = ["encoder", *(_SHORT.get(task, task) for task in columns), "STS years"]
+        header += [f"{name} minus student" for name in (*map(_SHORT.__getitem__, _DIFFERENCES), "mean")]
+        yield "Contribution of the parts", header, lines
+
+
+def _teacher_name(settings: Mapping[str, Any]) -> str:
+    teacher = settings["teacher"]
+    if isinstance(teacher, dict):
+        return str(teacher.get("file", teacher.get("class")))
+    return Path(teacher).name
+
+
+def _rounded(value: float) -> str:
+    if value >= 1e6:
+        return f"{value / 1e6:.2f} M"
+    return f"{value / 1e3:.0f} k" if value >= 1e4 else f"{value:,.0f}"
+
+
+FAMILY = Experiment(
+    name="distill",
+    rows=ROWS,
+    tables={
+        "encoders": _Encoders([name for name, row in ROWS.items() if not row.part]),
+        "parts": _Parts([name for name, row in ROWS.items() if row.part or name == STUDENT]),
+    },
+    renamed={
+        "student, 256 numbers": "student, 256 dimensions",
+        "student, 128 numbers, int8": "student, 128 dimensions, int8",
+        "student, cut as Penn Treebank": "student, Penn Treebank tokens",
+    },
+)
 
 
 def reproduce(
@@ -218,8 +358,8 @@ def reproduce(
         words: Words of the students' vocabulary, or a file of them. None: those of the sentences.
         vectors: Word vectors to compare with.
         out: Folder for the results: one JSON file for each row, the reports, the tables, the picture.
-        tables: Names of `TABLES`. None: all.
-        rows: Names of `ROWS` in small letters, as in `"student-sif"`. None: all.
+        tables: `"encoders"`, `"parts"`. None: all.
+        rows: Names of `ROWS` in small letters, as in `"student-sif"`. None: all rows of the tables.
         resume: Continue in a folder that holds results of the same settings.
         bfloat16: Encode the sentences with the teacher in bfloat16, which is twice as fast on some
             processors. The teacher is evaluated in float32.
@@ -241,8 +381,7 @@ def reproduce(
     if tables is not None and "intervals" in tables:
         warnings.warn("the table intervals is part of the other tables", DeprecationWarning, stacklevel=2)
         tables = [name for name in tables if name != "intervals"] or None
-    wanted_tables = chosen(tables, TABLES, "table")
-    wanted_rows = chosen(rows, list(ROWS), "row")
+    wanted_tables, wanted_rows = FAMILY.selected(tables, rows)
     evaluation: dict[str, Any] = {"protocol": protocol, "options": options or {}, "resamples": resamples}
     Evaluator(**evaluation)  # checks the options before anything is read
     if isinstance(sentences, str | os.PathLike):
@@ -270,14 +409,7 @@ def reproduce(
         **evaluator.settings(),
     }
     results = Results(out, settings, resume)
-    bench = Bench(
-        teacher,
-        texts,
-        listed,
-        vectors,
-        bfloat16=bfloat16,
-        show=show_progress_bar,
-    )
+    bench = Bench(teacher, texts, listed, vectors, bfloat16=bfloat16, show=show_progress_bar)
     todo = ((name, name, functools.partial(_result, bench, results, name, evaluator)) for name in wanted_rows)
     computed_rows = computed("distill", todo, len(wanted_rows), results, show=show_progress_bar)
     for row in computed_rows:
@@ -286,23 +418,15 @@ def reproduce(
             row["years"] = statistics.fmean(years) if years else None
             if STUDENT in wanted_rows and ROWS[row["row"]].part:
                 row["less"] = _less(results, row["row"], evaluator.resamples)
-    report = Report(computed_rows, results.settings, wanted_tables)
-    results.write("tables.md", report.markdown())
-    results.write("results.json", report.json())
-    if importlib.util.find_spec("matplotlib") is not None:
-        for kind in ("png", "svg"):
-            results.write(f"quality-speed.{kind}", report.figure(kind))
-    return report
+    return FAMILY.write(results, computed_rows, wanted_tables)
 
 
 def _result(bench: Bench, results: Results, name: str, evaluator: Evaluator) -> Result:
     """The result of a row."""
     bench.last = None
     encoder = ROWS[name].make(bench)
-    path = _report_of(results, name)
-    make_folder(path.parent)
-    report = evaluator(encoder, name, [task for task in evaluator.tasks if task.name in ROWS[name].tasks])
-    report.to_json(without_link(path))
+    tasks = [task for task in evaluator.tasks if task.name in ROWS[name].tasks]
+    report = evaluator(encoder, name, tasks, results.report_of(name))
     scores: Result = {}
     for task, evaluated in report.items():
         interval = evaluated.intervals.get(evaluated.headline)
@@ -319,21 +443,16 @@ def _result(bench: Bench, results: Results, name: str, evaluator: Evaluator) -> 
             "sentences": student.sentences,
             "penalty": student.penalty,
             "ridge": student.ridge,
-            "untold": student.unexplained.get(student.penalty),
+            "unexplained": student.unexplained.get(student.penalty),
             "words_alone": student.words_alone,
         }
     return result
 
 
-def _report_of(results: Results, name: str) -> Path:
-    assert results.folder is not None
-    return results.folder / "reports" / f"{slug(name)}.json"
-
-
 def _less(results: Results, name: str, resamples: int) -> Result:
     """The differences of a row to the student, over the same resampled examples."""
     differences: Result = {}
-    for column, one in paired(_report_of(results, name), _report_of(results, STUDENT), resamples).items():
+    for column, one in paired(results.report_of(name), results.report_of(STUDENT), resamples).items():
         if column.endswith(" pearson"):
             differences[column.removesuffix(" pearson")] = one
         elif column.endswith(" average"):
@@ -349,143 +468,3 @@ def _identity(teacher: Any, sentences: list[str]) -> Any:
     if callable(fingerprint):
         return str(fingerprint())
     return {"class": type(teacher).__name__, "rows": teacher_key(teacher, sentences)}
-
-
-# --- the report ---
-
-_SHORT = {"SICKCosine": "SICK", "STSBenchmarkCosine": "STSB", "SICKEntailment": "SICK-E"}
-_DIFFERENCES = ("SICKCosine", "STSBenchmarkCosine")  # columns of the table of parts
-
-
-@dataclass(frozen=True)
-class Report(Tables):
-    """The results of a reproduction.
-
-    Attributes:
-        results: One for each row, as stored in the folder of results.
-        settings: Everything that the results depend on.
-        tables: Names of the tables to show.
-    """
-
-    results: Sequence[Result]
-    settings: Mapping[str, Any]
-    tables: Sequence[str] = TABLES
-
-    def json(self) -> str:
-        """Settings and results."""
-        return results_json("distill", self.settings, rows=self.results)
-
-    def figure(self, kind: str = "png") -> bytes:
-        """Quality against speed: the mean of the similarity tasks, and sentences per second.
-
-        Args:
-            kind: `"png"`, `"svg"`, or another format of matplotlib.
-
-        Returns:
-            The content of a file.
-
-        Raises:
-            ImportError: matplotlib is not installed.
-        """
-        import matplotlib as mpl
-
-        with mpl.rc_context({"font.size": 9}):
-            figure, (axes,) = new_figure(6.4, 3.6)
-            for result, x, y in (points := list(self._points())):
-                name = result["row"]
-                ours = not name.startswith(("teacher", "model2vec"))
-                color = "#1f6f8b" if ours else "#b5651d" if name == "teacher" else "#8a8a8a"
-                axes.plot(x, y, "o" if ours else "s", color=color)
-                label = f"teacher, {self._teacher()}" if name == "teacher" else name
-                crowded = any(0 < other - y < 4 and 0.2 < at / x < 5 for _, at, other in points)
-                side: Any = {"xytext": (0, -8 if crowded else 8), "va": "top" if crowded else "bottom"}
-                text = f"{label}\n{_rounded(x)} a second"
-                axes.annotate(text, (x, y), textcoords="offset points", ha="center", color=color, **side)
-            axes.set(xscale="log", xlabel="sentences a second, raw text in")
-            axes.set_ylabel("cosine similarity: Pearson × 100,\nmean of the tasks")
-            axes.margins(0.25, 0.2)
-            axes.spines[["top", "right"]].set_visible(False)
-            axes.grid(alpha=0.25)
-            return rendered(figure, kind)
-
-    def made(self) -> Iterator[Made]:
-        """The tables."""
-        if "encoders" in self.tables and (results := self._of(part=False)):
-            yield "Students, their teacher, and others", *self._encoders(results)
-        student = [r for r in self.results if r["row"] == STUDENT and "missing" not in r]
-        if "parts" in self.tables and (results := student + self._of(part=True)):
-            yield "Contribution of the parts", *self._parts(results)
-
-    def notes(self) -> Iterator[str]:
-        """How the figures were computed."""
-        yield (
-            "SICK, STSB and the STS years: Pearson's correlation x 100 between cosines and the scores of the "
-            "test pairs; of a year the mean of its subsets, weighted by their sizes. The other tasks: "
-            f"accuracy of a classifier, protocol {self.settings['protocol']}. ±: half the width of the 95 % "
-            "interval."
-        )
-        yield (
-            "Minus student: differences over the same resampled examples; the mean is over all cosine tasks, "
-            "of Pearson's and Spearman's correlations."
-        )
-        threads = sorted({result["threads"] for result in self.results if "threads" in result})
-        counts = " or ".join(map(str, threads))
-        yield f"Sentences per second: raw text in, {counts} threads, the median of seven."
-        if self.settings["bfloat16"]:
-            yield "The teacher encoded the sentences in bfloat16; it was evaluated in float32."
-        for result in self.results:
-            if "missing" in result:
-                yield f"Left out: {result['row']} ({result['missing']})."
-
-    def _points(self) -> Iterator[tuple[Result, float, float]]:
-        """The results in the picture, with their speed and the mean of the similarity tasks."""
-        for result in self._of(part=False):
-            scores = [result["scores"][task]["value"] for task in SIMILARITY if task in result["scores"]]
-            if scores and ROWS[result["row"]].drawn:
-                yield result, result["sentences_per_second"]["median"], statistics.fmean(scores)
-
-    def _teacher(self) -> str:
-        teacher = self.settings["teacher"]
-        if isinstance(teacher, dict):
-            return str(teacher.get("file", teacher.get("class")))
-        return Path(teacher).name
-
-    def _of(self, part: bool) -> list[Result]:
-        return [r for r in self.results if "missing" not in r and ROWS[r["row"]].part is part]
-
-    def _columns(self, results: Sequence[Result]) -> list[str]:
-        tasks = {task for result in results for task in result["scores"]}
-        return [task for task in _ALL if task in tasks]
-
-    def _encoders(self, results: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
-        columns = self._columns(results)
-        teacher = next((r["years"] for r in results if r["row"] == "teacher"), None)
-        rows = []
-        for result in results:
-            mean = result["years"]
-            share = MISSING if mean is None or not teacher else f"{100 * mean / teacher:.1f} %"
-            scores = [score(result["scores"].get(task)) for task in columns]
-            speed = result["sentences_per_second"]["median"]
-            rows.append([result["row"], str(result["dim"]), *scores, number(mean), share, f"{speed:,.0f}"])
-        header = ["encoder", "dim", *(_SHORT.get(task, task) for task in columns)]
-        return [*header, "STS years", "of the teacher's", "sentences/s"], rows
-
-    def _parts(self, results: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
-        columns = [task for task in self._columns(results) if task in SIMILARITY]
-        rows = []
-        for result in results:
-            scores = [score(result["scores"].get(task)) for task in columns]
-            less = [differing(result.get("less", {}).get(task)) for task in (*_DIFFERENCES, "mean")]
-            rows.append([result["row"], *scores, number(result["years"]), *less])
-        header = ["encoder", *(_SHORT.get(task, task) for task in columns), "STS years"]
-        return [
-            *header,
-            *(f"{_SHORT[task]} minus student" for task in _DIFFERENCES),
-            "mean minus student",
-        ], rows
-
-
-def _rounded(value: float) -> str:
-    if value >= 1e6:
-        return f"{value / 1e6:.2f} M"
-    return f"{value / 1e3:.0f} k" if value >= 1e4 else f"{value:,.0f}"

@@ -14,6 +14,7 @@ from ..checks import checked_int
 from ..evaluation import Report as Evaluated
 from ..evaluation import Task, TaskResult, compare, evaluate, load_task
 from ..evaluation.metrics.protocols import protocol_named
+from ..files import make_folder, without_link
 from .results_folder import Result
 
 __all__ = [
@@ -67,20 +68,27 @@ class Evaluator:
             "resamples": self.resamples,
         }
 
-    def __call__(self, encoder: Any, name: str, tasks: Sequence[Task], **more: Any) -> Evaluated:
-        """The evaluation report of an encoder.
+    def __call__(
+        self, encoder: Any, name: str, tasks: Sequence[Task], out: Path, *, tokens: bool | None = None
+    ) -> Evaluated:
+        """The evaluation report of an encoder, which is also written.
 
         Args:
             encoder: The encoder.
             name: Name of the encoder in the report.
             tasks: Tasks of the evaluation.
-            **more: Further arguments of `evaluate`.
+            out: File of the report.
+            tokens: As for `evaluate`.
 
         Raises:
             ValueError: A task failed.
         """
+        make_folder(out.parent)
+        out = without_link(out)
         if not tasks:
-            return Evaluated(name, facts={"confidence": 0.95, "resamples": self.resamples})
+            report = Evaluated(name, facts={"confidence": 0.95, "resamples": self.resamples})
+            report.to_json(out)
+            return report
         report = evaluate(
             encoder,
             tasks,
@@ -90,7 +98,8 @@ class Evaluator:
             resamples=self.resamples,
             cache=False,
             show_progress_bar=self.show,
-            **more,
+            out=out,
+            tokens=tokens,
         )
         if failed := {task: result.error for task, result in report.items() if result.error is not None}:
             raise ValueError(f"{name}: {'; '.join(f'{task}: {error}' for task, error in failed.items())}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -14,13 +13,13 @@ from ..evaluation import Task
 from ..text.corpus import Corpus
 from ..vectors import WordVectors
 from .bench import Bench, Measure, checked_networks
-from .claims import Claim, evaluated_claims, picture, published_difference
+from .claims import Claim, evaluated_claims, published_difference
 from .evaluator import Evaluator, paired, tasks_there
+from .experiment import Experiment
 from .labelled import Labels
-from .papers import PAPERS
-from .report import Report, Table
+from .report import Report
 from .results_folder import Result, Results, file_identity, settings_of
-from .rows import Row, Size, Todo, checked_seeds, chosen, computed
+from .rows import Row, Size, Todo, checked_seeds, computed
 
 __all__ = ["Family"]
 
@@ -28,19 +27,13 @@ File = str | os.PathLike[str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Family:
-    """Rows and columns of a paper's tables.
+class Family(Experiment):
+    """An experiment of a paper that trains its encoders.
 
     Attributes:
-        name: Name in `sentencode reproduce <family>`; a key of `papers.PAPERS`.
-        rows: Rows, with controls, by the paper's names.
         sizes: Sizes of the networks, by name.
-        tables: Tables in the order in which they are shown, by name.
         tasks: SentEval's tasks that rows are evaluated on, where their files are available.
         further: Tasks of the rows with `further`.
-        columns: Columns of the tables, as in `"MRPC f1"`.
-        names: Column -> its heading, where that is not the task.
-        remarks: Notes for all tables.
         options: Parameters of every network that users may set, besides preset and device, with defaults.
         baseline: Row of the paired differences; "" for none.
         read: Reads files into what `fit` takes; has `files`.
@@ -51,15 +44,10 @@ class Family:
         claims: Claims of the paper about its rows.
     """
 
-    name: str
     rows: Mapping[str, Row]
     sizes: Mapping[str, Size]
-    tables: Mapping[str, Table]
     tasks: Sequence[str]
-    columns: Sequence[str]
-    names: Mapping[str, str] = field(default_factory=dict)
     further: Sequence[str] = ()
-    remarks: Sequence[str] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     baseline: str = ""
     read: Callable[[Sequence[File]], Any] = Corpus.from_files
@@ -149,10 +137,7 @@ class Family:
             FileNotFoundError: A file of sentences, or the files of all tasks, are missing.
             FormatError: A file of the data or the vectors has another format.
         """
-        wanted_tables = chosen(tables, list(self.tables), "table")
-        if rows is None and tables is not None:
-            rows = self._rows_of(tables)
-        wanted_rows = chosen(rows, list(self.rows), "row")
+        wanted_tables, wanted_rows = self.selected(tables, rows)
         seeds = checked_seeds(seeds)
         sized = self.sized(size).limited(minutes, steps)
         evaluation: dict[str, Any] = {"protocol": protocol, "options": options or {}, "resamples": resamples}
@@ -209,52 +194,9 @@ class Family:
             show=show_progress_bar,
         )
         todo = self._todo(bench, wanted_rows, seeds)
-        rows_of_todo = computed(self.name, todo, len(todo), results, show=show_progress_bar)
-        self._compare(bench, rows_of_todo, evaluator.resamples)
-        findings = self._findings(bench, rows_of_todo)
-        report = self.report(rows_of_todo, results.settings, wanted_tables, findings)
-        results.write("tables.md", report.markdown())
-        results.write("results.json", report.json())
-        if report.findings and importlib.util.find_spec("matplotlib") is not None:
-            for kind in ("png", "svg"):
-                results.write(f"findings.{kind}", picture(report.findings, kind))
-        return report
-
-    def report(
-        self,
-        results: Sequence[Result],
-        settings: Mapping[str, Any],
-        tables: Sequence[str] | None = None,
-        findings: Sequence[Result] = (),
-    ) -> Report:
-        """The report on results.
-
-        Args:
-            results: One result for each row and seed.
-            settings: Everything that the results depend on.
-            tables: Names of tables. None: all.
-            findings: Verdicts on the claims.
-        """
-        return Report(
-            results,
-            settings,
-            {name: self.tables[name] for name in (self.tables if tables is None else tables)},
-            self.name,
-            self.rows,
-            PAPERS[self.name],
-            self.columns,
-            self.names,
-            self.remarks,
-            findings,
-        )
-
-    def _rows_of(self, tables: Sequence[str]) -> list[str]:
-        """The rows of tables; all rows if no table names its rows."""
-        shown = [self.tables[name] for name in chosen(tables, list(self.tables), "table")]
-        named = [table.rows for table in shown if hasattr(table, "rows")]
-        if not named or None in named:
-            return list(self.rows)
-        return list(dict.fromkeys(row for rows in named for row in rows))
+        computed_rows = computed(self.name, todo, len(todo), results, show=show_progress_bar)
+        self._compare(bench, computed_rows, evaluator.resamples)
+        return self.write(results, computed_rows, wanted_tables, self._findings(bench, computed_rows))
 
     def sized(self, size: str | Size) -> Size:
         """The size of that name, or the given one."""

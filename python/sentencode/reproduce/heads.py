@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from .._figures import legend, lines, new_figure
 from ..files import as_path
 from ..saved import load
-from .report import Report
-from .tables import MISSING, Made, number, write_picture
+from .report import Report, Table
+from .tables import MISSING, TableText, number, write_picture
 
 if TYPE_CHECKING:
     from .labelled import Labels
@@ -38,7 +38,7 @@ def head_distance(encoder: Any, labels: Labels) -> float:
 
 
 @dataclass(frozen=True)
-class Epochs:
+class Epochs(Table):
     """Accuracy on the development set after each epoch: the paper's Figure 1.
 
     Attributes:
@@ -62,7 +62,7 @@ class Epochs:
                 if runs:
                     yield kind, heads, [statistics.fmean(at) for at in zip(*runs, strict=False)]
 
-    def made(self, report: Report) -> Iterator[Made]:
+    def content(self, report: Report) -> Iterator[TableText]:
         """The table."""
         curves = list(self.curves(report))
         epochs = max((len(curve) for *_, curve in curves), default=0)
@@ -79,8 +79,8 @@ class Epochs:
         """The paper's figures."""
         yield "The paper's best on SNLI's development set: vectors, 9 heads, 86.8; scalars, 7 heads, 86.4."
 
-    def draw(self, report: Report, folder: str | os.PathLike[str]) -> None:
-        """Draws the curves as `fig1.png` and `fig1.svg`, if there are any."""
+    def pictures(self, report: Report) -> Iterator[tuple[str, Any]]:
+        """The curves, if there are any."""
         curves = list(self.curves(report))
         if not curves:
             return
@@ -94,11 +94,11 @@ class Epochs:
             if handles:
                 legend(axes, handles, title="heads", fontsize=8)
         panels[0].set_ylabel("accuracy on the development set, percent")
-        write_picture(figure, folder, "fig1")
+        yield "fig1", figure
 
 
 @dataclass(frozen=True)
-class Heads:
+class Heads(Table):
     """The distance between heads, and whether the penalty was active.
 
     Attributes:
@@ -109,7 +109,7 @@ class Heads:
     title: str
     rows: Sequence[str]
 
-    def made(self, report: Report) -> Iterator[Made]:
+    def content(self, report: Report) -> Iterator[TableText]:
         """The table."""
         rows = []
         for row, name, result in report.each():

@@ -17,19 +17,22 @@ from typing import Any
 
 import numpy as np
 
-from .._figures import new_figure, rendered
+from .._figures import new_figure
 from ..checks import checked_int
 from ..encoder import Encoder
 from ..evaluation import Task, bootstrap_difference, bootstrap_interval, cosine_of_pairs, load_task, pearson
 from ..linear import LAES, SIF, USIF
 from ..linear.selection import Selection
 from ..vectors import WordVectors
+from .experiment import Experiment
 from .papers import published
+from .report import Report as CommonReport
+from .report import Table
 from .results_folder import Result, Results, file_identity, results_json
-from .rows import chosen, computed
-from .tables import MISSING, Made, Tables, differing, score
+from .rows import computed
+from .tables import MISSING, TableText, differing, score
 
-__all__ = ["ROWS", "TASKS", "Grids", "Report", "reproduce"]
+__all__ = ["FAMILY", "ROWS", "TASKS", "Grids", "Report", "reproduce"]
 
 TASKS = {"SICKRelatedness": "SICK", "STSBenchmark": "STSBenchmark"}  # task -> the paper's name
 SPLITS = ("train", "dev", "test")
@@ -202,11 +205,116 @@ ROWS: dict[str, Callable[[Benchmark], Choice]] = {
     "LAES-BRES": laes_bres,
     "LAES-BRES (cat)": laes_bres_cat,
 }
-TABLES = {
-    "I": [name for name in ROWS if name != "LAES-BRES (cat)"],
-    "II": ["LAES-BRES (cat)"],
-    "figure-2": ["SIF", "LAES-RES"],
-}
+
+# --- the tables ---
+
+_DRAWN = ("SIF", "LAES-RES")  # in figure 2
+
+
+class Report(CommonReport):
+    """The results of a reproduction, one for each row and task."""
+
+    def cell(self, row: str, task: str) -> Result | None:
+        """The result of a row on a task; None if it was not computed."""
+        return next(iter(self.of(row, task=task)), None)
+
+    def json(self) -> str:
+        """Everything except the scores of single pairs."""
+        cells = [{k: v for k, v in cell.items() if k not in ("cosines", "gold")} for cell in self.results]
+        return results_json(self.family, self.settings, cells=cells)
+
+
+@dataclass(frozen=True)
+class _Table1(Table):
+    """Table I, one for each task: all splits, with the published figures in columns of their own."""
+
+    rows: Sequence[str]
+
+    def content(self, report: CommonReport) -> Iterator[TableText]:
+        """The tables."""
+        figures = published("laes")["tables"]["I"]
+        splits = (column for split in SPLITS for column in (f"{split} paper", split))
+        header = ["model", "n_h paper", "n_h", *splits, f"minus {BASELINE}"]
+        for task, name in TASKS.items():
+            lines = []
+            for cell in [cell for row in self.rows for cell in report.of(row, task=task)]:
+                row = cell["row"]
+                paper = figures.get(row.partition(",")[0], {}).get(
+                    task, {}
+                )  # "SIF, evaluated set" is SIF there
+                line = [row, _published(paper, "n_h"), _chosen(cell)]
+                for split in SPLITS:
+                    line += [_published(paper, split), _percent(cell, split)]
+                lines.append([*line, differing(cell.get("less"))])
+            if lines:
+                yield f"Table I, {name}, cosine: Pearson x 100", header, lines
+
+
+@dataclass(frozen=True)
+class _Table2(Table):
+    """Table II: the test sets of both tasks."""
+
+    rows: Sequence[str]
+
+    def content(self, report: CommonReport) -> Iterator[TableText]:
+        """The table."""
+        lines = []
+        for row in filter(report.of, self.rows):
+            figures = published("laes")["tables"]["II"][row]
+            paper = [_published(figures.get(task, {}), name) for task in TASKS for name in ("test", "n_h")]
+            lines.append([f"{row}, paper", *paper])
+            ours = [row]
+            for task in TASKS:
+                cells = report.of(row, task=task)
+                ours += [_percent(cells[0], "test"), _chosen(cells[0])] if cells else [MISSING] * 2
+            lines.append(ours)
+        if lines:
+            header = ["model", *(column for name in TASKS.values() for column in (name, "n_h"))]
+            yield "Table II, test sets, cosine: Pearson x 100", header, lines
+
+
+@dataclass(frozen=True)
+class _Figure2(Table):
+    """Figure 2: the test set of STSBenchmark against n_h, for SIF and LAES-RES."""
+
+    rows: Sequence[str]
+
+    def pictures(self, report: CommonReport) -> Iterator[tuple[str, Any]]:
+        """The figure, if both rows were computed."""
+        cells = [cell for row in self.rows for cell in report.of(row, task="STSBenchmark")]
+        if len(cells) < len(self.rows):
+            return
+        figure, (axes,) = new_figure(7, 4.2)
+        for cell, colour in zip(cells, ("tab:orange", "tab:blue"), strict=True):
+            row = cell["row"]
+            (curve,) = cell["curves"]["test"].values()
+            points = [
+                (x, 100 * y)
+                for x, y in zip(cell["curves"]["n_h"], curve, strict=True)
+                if x > 0 and y is not None
+            ]
+            axes.plot(*zip(*points, strict=True), color=colour, label=row)
+            best = dict(points).get(cell["n_h"])
+            if best is not None:
+                label = f"{row}: n_h = {cell['n_h']}, chosen on dev"
+                axes.plot(cell["n_h"], best, "o", color=colour, fillstyle="none", markersize=8, label=label)
+        axes.set_xlabel("n_h: components taken away (SIF), hidden units (LAES-RES)")
+        axes.set_ylabel("Pearson x 100 of cosines, STSBenchmark test")
+        axes.grid(alpha=0.3)
+        axes.legend(loc="lower right")
+        yield "figure-2", figure
+
+
+FAMILY = Experiment(
+    name="laes",
+    rows=ROWS,
+    tables={
+        "I": _Table1([name for name in ROWS if name != "LAES-BRES (cat)"]),
+        "II": _Table2(["LAES-BRES (cat)"]),
+        "figure-2": _Figure2(_DRAWN),
+    },
+    report_class=Report,
+)
 
 
 def reproduce(
@@ -233,7 +341,7 @@ def reproduce(
         vectors: Word vectors, or their file.
         frequencies: Source of the word probabilities, as for `SIF`. None: the counts of the vectors, or their
             order where they have none.
-        tables: Names of `TABLES`: `"I"`, `"II"`, `"figure-2"`. None: all.
+        tables: Names of tables: `"I"`, `"II"`, `"figure-2"`. None: all.
         rows: Names of `ROWS` in small letters, as in `"laes-bres"`. None: all rows of the tables.
         out: Folder for the results: one JSON file for each row and task, written when it is computed, then
             the tables as `tables.md` and `results.json`, and the figure. None: nothing is written.
@@ -259,12 +367,10 @@ def reproduce(
     max_length = checked_int("max_length", max_length, 1)
     resamples = checked_int("resamples", resamples, 1)
     seed = checked_int("seed", seed, 0, 2**64 - 1)
-    wanted_tables = chosen(tables, list(TABLES), "table")
-    wanted_rows = chosen(rows, [row for row in ROWS if any(row in TABLES[t] for t in wanted_tables)], "row")
-    can_draw = {*TABLES["figure-2"]} <= {*wanted_rows}
-    if tables is not None and "figure-2" in wanted_tables and not can_draw:
-        raise ValueError(f"figure 2 requires the rows {' and '.join(TABLES['figure-2'])}")
-    draws = out is not None and can_draw and "figure-2" in wanted_tables
+    wanted_tables, wanted_rows = FAMILY.selected(tables, rows)
+    if tables is not None and "figure-2" in wanted_tables and not {*_DRAWN} <= {*wanted_rows}:
+        raise ValueError(f"figure 2 requires the rows {' and '.join(_DRAWN)}")
+    draws = out is not None and "figure-2" in wanted_tables and {*_DRAWN} <= {*wanted_rows}
     if draws and importlib.util.find_spec("matplotlib") is None:
         raise ImportError(
             "figure 2 requires matplotlib: pip install 'sentencode[plot]', or omit it from the tables"
@@ -287,22 +393,17 @@ def reproduce(
         "pairs": {name: {split: len(task[split]) for split in SPLITS} for name, task in tasks.items()},
     }
     results = Results(out, settings, resume)
-    given = {"frequencies": frequencies, "tokenizer": tokenizer, "max_length": max_length}
+    options = {"frequencies": frequencies, "tokenizer": tokenizer, "max_length": max_length}
     todo = (  # one task after the other, because the encoders fitted to one are large
         (f"{TASKS[name]}, {row}", f"{row} {name}", functools.partial(_cell, benchmark, row, resamples, seed))
         for name, task in tasks.items()
-        for benchmark in [Benchmark(task, vectors, grids, **given)]
+        for benchmark in [Benchmark(task, vectors, grids, **options)]
         for row in wanted_rows
     )
     cells = computed("laes", todo, len(tasks) * len(wanted_rows), results, show=show_progress_bar)
     _differences(cells, resamples, seed)
-    report = Report(cells, results.settings, wanted_tables, drawn=draws)
-    if tables_markdown := report.markdown():  # empty if only the figure is computed
-        results.write("tables.md", tables_markdown)
-    results.write("results.json", report.json())
-    if draws:
-        for kind in ("png", "svg"):
-            results.write(f"figure-2.{kind}", report.figure(kind))
+    report = FAMILY.write(results, cells, wanted_tables)
+    assert isinstance(report, Report)
     return report
 
 
@@ -340,105 +441,6 @@ def _identity(frequencies: Any) -> Any:
     if not isinstance(frequencies, str | os.PathLike) or frequencies in ("counts", "zipf"):
         return frequencies
     return file_identity(frequencies)
-
-
-# --- the report ---
-
-
-@dataclass(frozen=True)
-class Report(Tables):
-    """The results of a reproduction.
-
-    Attributes:
-        cells: One result for each row and task, as stored in the folder of results.
-        settings: Everything that the results depend on.
-        tables: Names of the tables to show.
-        drawn: Whether the folder of results holds the figure.
-    """
-
-    cells: Sequence[Result]
-    settings: Mapping[str, Any]
-    tables: Sequence[str] = tuple(TABLES)
-    drawn: bool = False
-
-    def cell(self, row: str, task: str) -> Result | None:
-        """The result of a row on a task; None if it was not computed."""
-        return next((cell for cell in self.cells if (cell["row"], cell["task"]) == (row, task)), None)
-
-    def json(self) -> str:
-        """Everything except the scores of single pairs."""
-        cells = [{k: v for k, v in cell.items() if k not in ("cosines", "gold")} for cell in self.cells]
-        return results_json("laes", self.settings, cells=cells)
-
-    def figure(self, kind: str = "png") -> bytes:
-        """Figure 2: the test set of STSBenchmark against n_h, for SIF and LAES-RES.
-
-        Args:
-            kind: `"png"`, `"svg"`, or another format of matplotlib.
-
-        Returns:
-            The content of a file.
-
-        Raises:
-            ValueError: One of the two rows was not computed.
-            ImportError: matplotlib is not installed.
-        """
-        figure, (axes,) = new_figure(7, 4.2)
-        for row, colour in zip(TABLES["figure-2"], ("tab:orange", "tab:blue"), strict=True):
-            cell = self.cell(row, "STSBenchmark")
-            if cell is None:
-                raise ValueError(f"figure 2 requires the row {row}")
-            (curve,) = cell["curves"]["test"].values()
-            points = [
-                (x, 100 * y)
-                for x, y in zip(cell["curves"]["n_h"], curve, strict=True)
-                if x > 0 and y is not None
-            ]
-            axes.plot(*zip(*points, strict=True), color=colour, label=row)
-            best = dict(points).get(cell["n_h"])
-            if best is not None:
-                label = f"{row}: n_h = {cell['n_h']}, chosen on dev"
-                axes.plot(cell["n_h"], best, "o", color=colour, fillstyle="none", markersize=8, label=label)
-        axes.set_xlabel("n_h: components taken away (SIF), hidden units (LAES-RES)")
-        axes.set_ylabel("Pearson x 100 of cosines, STSBenchmark test")
-        axes.grid(alpha=0.3)
-        axes.legend(loc="lower right")
-        return rendered(figure, kind)
-
-    def made(self) -> Iterator[Made]:
-        """Tables I, one for each task, and II."""
-        for task, name in TASKS.items():
-            if "I" in self.tables and (rows := list(self._table_1(task))):
-                splits = (column for split in SPLITS for column in (f"{split} paper", split))
-                header = ["model", "n_h paper", "n_h", *splits, f"minus {BASELINE}"]
-                yield f"Table I, {name}, cosine: Pearson x 100", header, rows
-        if "II" in self.tables and (rows := list(self._table_2())):
-            header = ["model", *(column for name in TASKS.values() for column in (name, "n_h"))]
-            yield "Table II, test sets, cosine: Pearson x 100", header, rows
-
-    def _table_1(self, task: str) -> Iterator[list[str]]:
-        figures = published("laes")["tables"]["I"]
-        for row in TABLES["I"]:
-            if (cell := self.cell(row, task)) is None:
-                continue
-            paper = figures.get(row.partition(",")[0], {}).get(task, {})  # "SIF, evaluated set" is SIF there
-            line = [row, _published(paper, "n_h"), _chosen(cell)]
-            for split in SPLITS:
-                line += [_published(paper, split), _percent(cell, split)]
-            yield [*line, differing(cell.get("less"))]
-
-    def _table_2(self) -> Iterator[list[str]]:
-        for row in TABLES["II"]:
-            cells = [self.cell(row, task) for task in TASKS]
-            if not any(cells):
-                continue
-            figures = published("laes")["tables"]["II"][row]
-            paper = [figures.get(task, {}) for task in TASKS]
-            yield [f"{row}, paper", *(_published(of, name) for of in paper for name in ("test", "n_h"))]
-            ours = (
-                [MISSING] * 2 if cell is None else [_percent(cell, "test"), _chosen(cell)] for cell in cells
-            )
-            yield [row, *(one for both in ours for one in both)]
 
 
 def _differences(cells: Sequence[Result], resamples: int, seed: int) -> None:

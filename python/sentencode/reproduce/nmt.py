@@ -121,18 +121,6 @@ def _mean(report: Judged, name: str, tasks: Sequence[str], resamples: int) -> Re
 _HEADS = {
     name: int(row.options["heads"]) for name, row in ROWS.items() if row.trained and row.options.get("heads")
 }
-FIGURES = Correlations(
-    "Figure 2: does better translation make worse embeddings? Pearson's correlations over encoders",
-    bleu={corpus: of[1] for corpus, of in _BLEU.items()},
-    rows={
-        corpus: tuple(name for name in _VECTORS if ROWS[name].corpus == corpus and ROWS[name].trained)
-        for corpus in CORPORA
-    },
-    heads=_HEADS,
-    metrics=(*_SCORES, *_PARAPHRASES),
-    average="local-7 accuracy",
-)
-
 FAMILY = Family(
     name="nmt",
     rows=ROWS,
@@ -189,7 +177,17 @@ FAMILY = Family(
             columns=(*_SCORES, "AvgAcc accuracy", "local-7 accuracy"),
             printed={"average of words": "GloVe-BOW"},
         ),
-        "correlations": FIGURES,
+        "correlations": Correlations(
+            "Figure 2: does better translation make worse embeddings? Pearson's correlations over encoders",
+            bleu={corpus: of[1] for corpus, of in _BLEU.items()},
+            rows={
+                corpus: tuple(name for name in _VECTORS if ROWS[name].corpus == corpus and ROWS[name].trained)
+                for corpus in CORPORA
+            },
+            heads=_HEADS,
+            metrics=(*_SCORES, *_PARAPHRASES),
+            average="local-7 accuracy",
+        ),
         "distances": Scores(
             "Table 6, last lines: distance between the English training text and the tasks",
             "6",
@@ -284,7 +282,6 @@ def reproduce(
         **more,
     )
     if importlib.util.find_spec("matplotlib") is not None:
-        FIGURES.draw(report, out)
         search = {"beam": chosen.beam, "length_penalty": chosen.length_penalty}
         for name, corpus in corpora.items():
             compound = [row for row in _HEADS if row.startswith(f"{name}-ATTN-ATTN") and report.of(row)]

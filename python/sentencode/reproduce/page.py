@@ -21,7 +21,7 @@ from __future__ import annotations
 import importlib
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,8 @@ from ..evaluation import published as published_figures
 from ..files import as_path, read_json, whole_file
 from . import claims
 from .papers import PAPERS
-from .tables import Tables, filled_columns, markdown_table
+from .report import Report
+from .tables import filled_columns, markdown_table
 
 __all__ = ["index", "markdown", "write_pages"]
 
@@ -88,8 +89,9 @@ def markdown(content: Content, name: str = "results") -> str:
     report, folded = (
         _report(content, page.get(key, default)) for key, default in (("tables", None), ("folded", ()))
     )
-    parts += [_details(made[0], _table(*made[1:]), opened=True) for made in report.made() if made[2]]
-    parts += [_details(made[0], _table(*made[1:])) for made in folded.made() if made[2]]
+    for one, opened in ((report, True), (folded, False)):
+        tables = (table for table in one.content() if table[2])
+        parts += [_details(title, _table(header, rows), opened=opened) for title, header, rows in tables]
     if rest:
         parts.append(
             _details("Claims without a published difference", _text_table(claims.CLAIM_HEADER, rest))
@@ -124,14 +126,10 @@ def index(files: Sequence[str | os.PathLike[str]]) -> str:
     return _table(["paper", "hold", "fail", "undecided", "share of the paper's budget"], rows)
 
 
-def _report(content: Content, tables: Sequence[str] | None) -> Tables:
+def _report(content: Content, tables: Sequence[str] | None) -> Report:
     module = importlib.import_module(f".{content['family'].replace('-', '_')}", __package__)
-    settings = content["settings"]
     results = content.get("rows", content.get("cells"))
-    if hasattr(module, "FAMILY"):
-        report: Tables = module.FAMILY.report(results, settings, tables, content.get("findings", ()))
-    else:
-        report = module.Report(results, settings, module.TABLES if tables is None else tables)
+    report: Report = module.FAMILY.report(results, content["settings"], tables, content.get("findings", ()))
     return report
 
 
@@ -211,12 +209,18 @@ def _picture(content: Content) -> bytes:
     spec = content.get("page", {}).get("picture")
     if spec is None:
         compared = [finding for finding in content["findings"] if finding.get("paper") is not None]
-        return claims.picture(compared or content["findings"], "png")
-    if spec == "report":
-        return _report(content, None).figure("png")  # type: ignore[attr-defined,no-any-return]
-    points = spec["points"]
+        figure = claims.forest_plot(compared or content["findings"])
+    elif spec == "report":
+        _, figure = next(_report(content, None).pictures())
+    else:
+        figure = _points(**spec)
+    return rendered(figure, "png")
+
+
+def _points(points: Sequence[tuple[str, float, int]], labels: Mapping[str, str], line: float) -> Any:
+    """A figure of points, each a name, a value and a colour, one below the other, and a vertical line."""
     figure, (axes,) = new_figure(7, 0.9 + 0.26 * len(points))
-    axes.set(**spec["labels"])
+    axes.set(**labels)
     for y, (_, value, group) in enumerate(points):
         axes.plot(value, y, "o", color=f"C{group}")
         axes.annotate(str(value), (value, y), (6, -3), textcoords="offset points", fontsize=8)
@@ -224,5 +228,5 @@ def _picture(content: Content) -> bytes:
     axes.invert_yaxis()
     axes.margins(x=0.12)
     axes.grid(alpha=0.3)
-    axes.axvline(spec["line"], color="0.6", lw=0.8)
-    return rendered(figure, "png")
+    axes.axvline(line, color="0.6", lw=0.8)
+    return figure

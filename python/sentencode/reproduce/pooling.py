@@ -459,7 +459,6 @@ def reproduce(
         **more,
     )
     if importlib.util.find_spec("matplotlib") is not None:
-        FIGURE_1.draw(report, out)
         for corpus in ("nli", "ratings"):
             rows = [_named(f"{_GENERALIZED}, penalty on attention matrices", corpus), _named(_NONE, corpus)]
             heat_maps(report, out, f"fig2-{corpus}", rows, sentence)

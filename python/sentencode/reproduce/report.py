@@ -3,41 +3,48 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from ..evaluation import PublishedFigure
 from ..evaluation import published as published_figures
 from .papers import printed
 from .results_folder import Result, results_json
-from .rows import Row
-from .tables import MARK, MISSING, Made, Tables
+from .tables import MARK, MISSING, TableText, markdown_table, text_table
 
 __all__ = ["Report", "Table"]
 
+_ASCII = {MARK: "*", "±": "+-"}  # for terminals
 
-class Table(Protocol):
-    """A kind of table, as in `score_tables`."""
 
-    def made(self, report: Report) -> Iterator[Made]:
+class Table:
+    """A kind of table, with its notes and charts. `rows`, where there is one, has the rows that it shows."""
+
+    def content(self, report: Report) -> Iterator[TableText]:
         """The table, and those that belong to it."""
+        return iter(())
 
     def notes(self, report: Report) -> Iterator[str]:
         """Paragraphs below all tables."""
+        return iter(())
+
+    def pictures(self, report: Report) -> Iterator[tuple[str, Any]]:
+        """Figures of the rows that were computed, with the names of their files."""
+        return iter(())
 
 
 @dataclass(frozen=True)
-class Report(Tables):
+class Report:
     """The results of a reproduction.
 
     Attributes:
-        results: One for each row and seed, as stored in the folder of results.
+        results: One for each row and seed (or task), as stored in the folder of results.
         settings: Everything that the results depend on.
         tables: Tables to show, by name.
         family: Name of the family.
         rows: Rows of the family.
-        paper: Number of the paper.
+        paper: Number of the paper; "" for none.
         columns: Columns of the tables in order, as in `"MRPC f1"`.
         names: Column -> its heading, where that is not the task.
         remarks: Notes for all tables.
@@ -48,10 +55,10 @@ class Report(Tables):
     settings: Mapping[str, Any]
     tables: Mapping[str, Table]
     family: str
-    rows: Mapping[str, Row]
-    paper: str
-    columns: Sequence[str]
-    names: Mapping[str, str]
+    rows: Mapping[str, Any]
+    paper: str = ""
+    columns: Sequence[str] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
     remarks: Sequence[str] = ()
     findings: Sequence[Result] = ()
 
@@ -60,9 +67,33 @@ class Report(Tables):
         lists = {"rows": self.results, **({"findings": self.findings} if self.findings else {})}
         return results_json(self.family, self.settings, **lists)
 
-    def of(self, row: str) -> list[Result]:
-        """The results of a row, one for each seed."""
-        return [result for result in self.results if result["row"] == row and "missing" not in result]
+    def text(self) -> str:
+        """The tables and notes for a terminal, in ASCII."""
+        text = self._joined(f"{title}\n{text_table(header, rows)}" for title, header, rows in self.content())
+        for mark, ascii_mark in _ASCII.items():
+            text = text.replace(mark, ascii_mark)
+        return text
+
+    def markdown(self) -> str:
+        """The tables and notes as Markdown."""
+        return self._joined(
+            f"### {title}\n\n{markdown_table(header, rows)}" for title, header, rows in self.content()
+        )
+
+    def _joined(self, tables: Iterable[str]) -> str:
+        """Tables with the notes below them; "" if there are none, as for a report with a picture only."""
+        parts = list(tables)
+        return "\n".join([*parts, *(f"{note}\n" for note in self.notes())]) if parts else ""
+
+    def pictures(self) -> Iterator[tuple[str, Any]]:
+        """The figures of the tables, with the names of their files."""
+        for table in self.tables.values():
+            yield from table.pictures(self)
+
+    def of(self, row: str, **keys: Any) -> list[Result]:
+        """The results of a row, one for each seed (or task): those with these values of keys."""
+        wanted = {"row": row, **keys}.items()
+        return [result for result in self.results if wanted <= result.items() and "missing" not in result]
 
     def intervals(self, row: str) -> dict[str, dict[str, float]]:
         """The value and the interval of a row in each column: the means over its seeds."""
@@ -82,9 +113,10 @@ class Report(Tables):
 
     # For the tables.
 
-    def made(self) -> Iterator[Made]:
-        """The tables."""
-        return (made for table in self.tables.values() for made in table.made(self))
+    def content(self) -> Iterator[TableText]:
+        """The tables, in the order in which they are shown."""
+        for table in self.tables.values():
+            yield from table.content(self)
 
     def ours(self, name: str, rows: Sequence[str] = ()) -> str:
         """The first cell of a line with our figures.
@@ -127,15 +159,19 @@ class Report(Tables):
     def notes(self) -> list[str]:
         """How the figures were computed."""
         tasks = self.settings.get("tasks")
+        seeds = {result.get("seed") for result in self.results}
         notes = [
             *([f"Tasks: {', '.join(tasks)}; protocol {self.settings['protocol']}."] if tasks else []),
-            "±: half the width of the 95 % interval over resampled test examples; of several seeds the mean.",
+            "±: half the width of the 95 % interval over resampled test examples"
+            f"{'; of several seeds the mean' if len(seeds) > 1 else ''}.",
             *self._examples(),
             *self.remarks,
             *(note for table in self.tables.values() for note in table.notes(self)),
         ]
         if how := self.settings.get("normalize"):
-            rows = [row for row, made in self.rows.items() if how in made.normalize.values() and self.of(row)]
+            rows = [
+                name for name, row in self.rows.items() if how in row.normalize.values() and self.of(name)
+            ]
             if rows:
                 notes.append(f"Evaluated with normalize={how!r}: {', '.join(rows)}.")
         for result in self.results:
@@ -148,7 +184,7 @@ class Report(Tables):
         for name, facts in self.settings.get("labels", {}).items():
             counts = {what: n for what, n in facts.items() if isinstance(n, int) and what != "seed"}
             removed = counts.pop("also_tested", 0) + counts.pop("also_validated", 0)
-            said = ", ".join(f"{what} {n:,}" for what, n in counts.items())
-            also = f"; removed from train because other splits have them: {removed:,}"
+            sizes = ", ".join(f"{what} {n:,}" for what, n in counts.items())
+            overlap = f"; removed from train because other splits have them: {removed:,}"
             kind = "Translations" if "text" in facts else "Labelled examples"
-            yield f"{kind}, {name}: {said}{also if 'also_tested' in facts else ''}."
+            yield f"{kind}, {name}: {sizes}{overlap if 'also_tested' in facts else ''}."

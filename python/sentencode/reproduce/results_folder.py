@@ -63,6 +63,11 @@ class Results:
         computed: Result = json.loads(content)  # as read from a file
         return computed
 
+    def report_of(self, name: str) -> Path:
+        """The file of the evaluation report of a row."""
+        assert self.folder is not None
+        return self.folder / "reports" / f"{slug(name)}.json"
+
     def read(self, name: str) -> Result | None:
         """The content of the JSON file of that name in the folder; None if there is none."""
         if self.folder is None or not (self.folder / name).exists():

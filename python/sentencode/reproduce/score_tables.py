@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from ..evaluation import published as published_figures
 from ..evaluation.report.averages import PAPER_TASKS, macro_and_micro
 from ..evaluation.report.published import ANOTHER_PROTOCOL
-from .report import Report
-from .tables import MARK, MISSING, Made, differing, digits, filled_columns, number, score
+from .report import Report, Table
+from .tables import MARK, MISSING, TableText, differing, digits, filled_columns, number, score
 
 __all__ = ["Averages", "Cost", "Differences", "Scores"]
 
@@ -21,7 +21,7 @@ _PROTOCOLS = (
 
 
 @dataclass(frozen=True)
-class Scores:
+class Scores(Table):
     """Our rows, each below the published row of the same encoder.
 
     Attributes:
@@ -43,7 +43,7 @@ class Scores:
     lines: Mapping[str, Sequence[str]] | None = None
     printed: Mapping[str, str] = field(default_factory=dict)
 
-    def made(self, report: Report) -> Iterator[Made]:
+    def content(self, report: Report) -> Iterator[TableText]:
         """The table; columns without figures are left out."""
         columns = self.columns or report.columns
         cells = []
@@ -75,7 +75,7 @@ class Scores:
 
 
 @dataclass(frozen=True)
-class Averages:
+class Averages(Table):
     """Macro and micro averages of accuracies over the paper's tasks, then over those that were evaluated.
 
     Attributes:
@@ -88,7 +88,7 @@ class Averages:
     table: str
     of: str
 
-    def made(self, report: Report) -> Iterator[Made]:
+    def content(self, report: Report) -> Iterator[TableText]:
         """The table."""
         common = self._common(report)
         kinds = ("macro", "micro")
@@ -126,7 +126,7 @@ class Averages:
 
 
 @dataclass(frozen=True)
-class Differences:
+class Differences(Table):
     """Differences of rows to the family's baseline, over the same resampled examples.
 
     Attributes:
@@ -135,7 +135,7 @@ class Differences:
 
     title: str
 
-    def made(self, report: Report) -> Iterator[Made]:
+    def content(self, report: Report) -> Iterator[TableText]:
         """The table."""
         compared = [(name, result["less"]) for _, name, result in report.each() if "less" in result]
         computed = {column: None for _, less in compared for column in less}
@@ -151,7 +151,7 @@ class Differences:
 
 
 @dataclass(frozen=True)
-class Cost:
+class Cost(Table):
     """Numbers of parameters, and training times.
 
     Attributes:
@@ -164,7 +164,7 @@ class Cost:
     table: str = ""
     remark: str = ""
 
-    def made(self, report: Report) -> Iterator[Made]:
+    def content(self, report: Report) -> Iterator[TableText]:
         """The table."""
         header = [
             *("encoder", "dim", "parameters", "with softmax", "steps", "sentences", "sentences/s", "minutes"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from .._figures import rendered
@@ -12,8 +12,7 @@ from ..files import as_path, whole_file
 __all__ = [
     "MARK",
     "MISSING",
-    "Made",
-    "Tables",
+    "TableText",
     "differing",
     "digits",
     "filled_columns",
@@ -26,34 +25,7 @@ __all__ = [
 
 MISSING = "-"
 MARK = "‡"  # of a figure whose protocol differs from ours
-_ASCII = {MARK: "*", "±": "+-"}  # for terminals
-
-Made = tuple[str, list[str], list[list[str]]]  # a title, a header, and rows
-
-
-class Tables:
-    """A report that consists of tables and notes."""
-
-    def made(self) -> Iterator[Made]:
-        """The tables, in the order in which they are shown."""
-        raise NotImplementedError
-
-    def notes(self) -> Iterable[str]:
-        """Paragraphs below the tables."""
-        return ()
-
-    def text(self) -> str:
-        """The tables for a terminal, in ASCII."""
-        parts = [f"{title}\n{text_table(header, rows)}" for title, header, rows in self.made()]
-        text = "\n".join([*parts, *(f"{note}\n" for note in self.notes())])
-        for mark, ascii_mark in _ASCII.items():
-            text = text.replace(mark, ascii_mark)
-        return text
-
-    def markdown(self) -> str:
-        """The tables as Markdown."""
-        parts = [f"### {title}\n\n{markdown_table(header, rows)}" for title, header, rows in self.made()]
-        return "\n".join([*parts, *(f"{note}\n" for note in self.notes())])
+TableText = tuple[str, list[str], list[list[str]]]  # a title, a header, and rows
 
 
 def text_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -85,26 +57,26 @@ def filled_columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tupl
 # Cells.
 
 
-def number(value: float | None, places: int = 1) -> str:
+def number(value: float | None, decimals: int = 1) -> str:
     """A number with a fixed count of decimal places."""
-    return MISSING if value is None else f"{value:.{places}f}"
+    return MISSING if value is None else f"{value:.{decimals}f}"
 
 
-def score(score: Mapping[str, float] | None, places: int = 1) -> str:
+def score(score: Mapping[str, float] | None, decimals: int = 1) -> str:
     """A score, and half the width of its interval where it has one: `73.5 ± 0.8`."""
     if score is None or score.get("value") is None:
         return MISSING
-    value = number(score["value"], places)
+    value = number(score["value"], decimals)
     if score.get("low") is None:
         return value
-    return f"{value} ± {number((score['high'] - score['low']) / 2, places)}"
+    return f"{value} ± {number((score['high'] - score['low']) / 2, decimals)}"
 
 
-def differing(score: Mapping[str, float] | None, places: int = 1) -> str:
+def differing(score: Mapping[str, float] | None, decimals: int = 1) -> str:
     """A difference with its interval: `+1.2 (+0.4 to +2.0)`."""
     if score is None:
         return MISSING
-    value, low, high = (f"{score[key]:+.{places}f}" for key in ("value", "low", "high"))
+    value, low, high = (f"{score[key]:+.{decimals}f}" for key in ("value", "low", "high"))
     return f"{value} ({low} to {high})"
 
 

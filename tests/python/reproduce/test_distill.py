@@ -173,6 +173,20 @@ def test_results_are_stored_and_resumed(report, files):
         distill.reproduce(*arguments, out=out, rows=ROWS, resamples=100, partial=True, resume=True)
 
 
+def test_old_names_of_rows():
+    with pytest.warns(DeprecationWarning, match="'student-256-numbers' is now 'student-256-dimensions'"):
+        _, rows = distill.FAMILY.selected(None, ["student-256-numbers"])
+    assert rows == ["student, 256 dimensions"]
+    report = distill.FAMILY.report([{"row": "student, cut as Penn Treebank"}], {})
+    assert report.of("student, Penn Treebank tokens")
+
+
+def test_without_rows_those_of_the_tables_are_computed():
+    _, rows = distill.FAMILY.selected(["parts"], None)
+    assert "student" in rows
+    assert "teacher" not in rows
+
+
 def test_command(files, tmp_path, capsys):
     vectors = se.WordVectors.from_array(WORDS, Teacher().rows)
     se.Average(vectors).save(tmp_path / "teacher.sentencode")

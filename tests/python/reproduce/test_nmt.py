@@ -40,6 +40,7 @@ TINY = nmt.Size(
 )
 COMPOUND, PLAIN, BAHDANAU = "de-ATTN-ATTN, 8 heads", "de-FINAL", "de-ATTN"
 THREE, TRF = "de-ATTN-CTX, 3 heads", "de-TRF-ATTN-ATTN, 6 heads"
+CORRELATIONS = nmt.FAMILY.tables["correlations"]
 CONTROLS = ["average of words", "untrained de-MAXPOOL", "English side of the de data"]
 ASKED = [COMPOUND, PLAIN, BAHDANAU, THREE, TRF, *CONTROLS]
 COSINE = {"local-2 accuracy": ("CR", "TREC"), "local-1 correlation": ("STSBenchmark",)}
@@ -93,7 +94,8 @@ def done(folder, tmp_path_factory):
     out = tmp_path_factory.mktemp("out") / "nmt"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(nmt, "_LOCAL", COSINE)
-        patch.setattr(nmt, "FIGURES", replace(nmt.FIGURES, average="local-2 accuracy"))
+        table = replace(nmt.FAMILY.tables["correlations"], average="local-2 accuracy")
+        patch.setitem(nmt.FAMILY.tables, "correlations", table)
         return reproduce(folder, out), out
 
 
@@ -221,12 +223,12 @@ def test_every_row_of_the_paper_is_there():
         ("de", "heads and BLEU", 0.31, 0.005),
         ("cs", "heads and BLEU", 0.87, 0.015),  # of test; of the development set it is 0.88
         ("cs", "BLEU and metrics of vectors", -0.57, 0.12),  # here of table 6's metrics alone
-        ("cs", "heads and metrics of vectors", -0.81, 0.05),  # the like
-        ("de", "heads and metrics of vectors", -0.18, 0.06),  # the like
+        ("cs", "heads and metrics of vectors", -0.81, 0.05),  # the same
+        ("de", "heads and metrics of vectors", -0.18, 0.06),  # the same
     ],
 )
 def test_correlations_of_the_papers_own_figures_are_those_of_its_text(language, asked, said, within):
-    (means, _) = (made for made in nmt.FIGURES.made(of_the_paper(language)))
+    (means, _) = (table for table in CORRELATIONS.content(of_the_paper(language)))
     (row,) = [row for row in means[2] if row[0] == f"{language}, {asked}"]
     assert float(row[2].split(" ")[0]) == pytest.approx(said, abs=within)
     if int(row[1]) < 8:
@@ -237,7 +239,7 @@ def test_correlations_of_the_papers_own_figures_are_those_of_its_text(language, 
 
 
 def test_the_papers_answer_follows_from_its_figures():
-    notes = list(nmt.FIGURES.notes(of_the_paper("cs")))
+    notes = list(CORRELATIONS.notes(of_the_paper("cs")))
     assert any(
         "opposition, cs? Yes: the better the translation, the worse the vectors" in note for note in notes
     )
@@ -263,7 +265,7 @@ def test_constant_metrics_are_left_out():
     report = of_the_paper("cs")
     for result in report.results:
         result["scores"]["HyTER neighbour_accuracy"] = {"value": 100.0}
-    notes = list(nmt.FIGURES.notes(report))
+    notes = list(CORRELATIONS.notes(report))
     assert "Equal for all encoders and left out: HyTER neighbour_accuracy." in notes
     assert not any("nan" in note for note in notes)
 

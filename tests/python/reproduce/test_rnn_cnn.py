@@ -142,11 +142,13 @@ def test_findings_of_computed_rows(done):
 
 
 def test_rows_of_tables():
-    rows = rnn_cnn.FAMILY._rows_of
+    def rows(tables):
+        return rnn_cnn.FAMILY.selected(tables, None)[1]
+
     assert set(rows(["1"])) == set(rnn_cnn._TABLE_1)
     assert set(rows(["hyper"])) > set(rnn_cnn._HYPER)
     assert set(rows(["1", "cost"])) == set(rnn_cnn._TABLE_1)
-    assert set(rows(["cost"])) == set(rnn_cnn.ROWS)  # shows what is there; alone, all
+    assert set(rows(["cost"])) == set(rnn_cnn.ROWS)  # a table of all rows
 
 
 def test_hyperparameters_are_those_of_the_rows(folder, tmp_path):
