@@ -1,4 +1,4 @@
-"""What the networks share."""
+"""The parts that the networks share."""
 
 from __future__ import annotations
 
@@ -12,13 +12,34 @@ def mask_of(x: Tensor, lengths: Tensor) -> Tensor:
 
 
 def pool(h: Tensor, mask: Tensor, pooling: str) -> Tensor:
-    shown = mask[:, :, None]
-    mean = (h * shown).sum(1) / shown.sum(1)
-    top = h.masked_fill(~shown, -torch.inf).max(1).values
+    mask = mask[:, :, None]
+    mean = (h * mask).sum(1) / mask.sum(1)
+    top = h.masked_fill(~mask, -torch.inf).max(1).values
     return {"mean": mean, "max": top, "mean_max": torch.cat([mean, top], 1)}[pooling]
 
 
-class Autoencoder(nn.Module):
+class WordDecoder(nn.Module):
+    """The table of words, and the softmax."""
+
+    def __init__(
+        self,
+        words: int,
+        features: int,
+        states: int,
+        begin: int = 0,
+        end: int = 1,
+        word_bias: bool = True,
+    ) -> None:
+        super().__init__()
+        self.begin, self.end = begin, end
+        self.table = nn.Embedding(words, features)
+        self.softmax = nn.Linear(states, words, bias=word_bias)
+
+    def shifted_right(self, ids: Tensor) -> Tensor:
+        return torch.cat([torch.full_like(ids[:, :1], self.begin), ids[:, :-1]], 1)
+
+
+class Autoencoder(WordDecoder):
     def __init__(
         self,
         words: int,
@@ -29,11 +50,9 @@ class Autoencoder(nn.Module):
         trainable_words: bool = False,
         label_smoothing: float = 0.0,
     ) -> None:
-        super().__init__()
-        self.begin, self.end, self.label_smoothing = begin, end, label_smoothing
-        self.table = nn.Embedding(words, features)
+        super().__init__(words, features, states, begin, end)
+        self.label_smoothing = label_smoothing
         self.table.weight.requires_grad_(trainable_words)
-        self.softmax = nn.Linear(states, words)
 
     def encode(self, x: Tensor, lengths: Tensor) -> Tensor:
         raise NotImplementedError
@@ -44,14 +63,11 @@ class Autoencoder(nn.Module):
     def noisy(self, ids: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         return ids, lengths
 
-    def before(self, ids: Tensor) -> Tensor:
-        return torch.cat([torch.full_like(ids[:, :1], self.begin), ids[:, :-1]], 1)
-
     def loss(self, ids: Tensor, lengths: Tensor) -> tuple[Tensor, int, Tensor]:
-        """Sum over words, how many there are, how many are right."""
-        seen, left = self.noisy(ids, lengths) if self.training else (ids, lengths)
-        z = self.encode(self.table(seen), left)
-        logits = self.softmax(self.decode(z, self.table(self.before(ids)), lengths))
+        """Return the sum over all words, their number, and how many of them are predicted."""
+        inputs, input_lengths = self.noisy(ids, lengths) if self.training else (ids, lengths)
+        z = self.encode(self.table(inputs), input_lengths)
+        logits = self.softmax(self.decode(z, self.table(self.shifted_right(ids)), lengths))
         targets = ids.masked_fill(~mask_of(ids, lengths), -100)
         smoothing = self.label_smoothing if self.training else 0.0
         total = functional.cross_entropy(

@@ -7,40 +7,24 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .autoencoder import mask_of, pool
+from .autoencoder import WordDecoder, mask_of, pool
 from .recurrent_autoencoder import run
 
 
-class Writing(nn.Module):
-    """What both have: the table, the softmax, and what is told before each word."""
-
+class TiedWordDecoder(WordDecoder):
     def __init__(
-        self,
-        words: int,
-        features: int,
-        states: int,
-        begin: int = 0,
-        end: int = 1,
-        tied: bool = True,
-        word_bias: bool = True,
-        **_: Any,
+        self, *sizes: int, begin: int = 0, end: int = 1, tied: bool = True, word_bias: bool = True, **_: Any
     ) -> None:
-        super().__init__()
-        self.begin, self.end = begin, end
-        self.table = nn.Embedding(words, features)
-        self.softmax = nn.Linear(states, words, bias=word_bias)
+        super().__init__(*sizes, begin, end, word_bias)
         if tied:
             self.softmax.weight = self.table.weight
 
-    def before(self, ids: Tensor) -> Tensor:
-        return torch.cat([torch.full_like(ids[:, :1], self.begin), ids[:, :-1]], 1)
-
-    def cost(self, u: Tensor, ids: Tensor, lengths: Tensor) -> Tensor:
-        there = mask_of(u, lengths)
-        return nn.functional.cross_entropy(self.softmax(u[there]), ids[there], reduction="sum")
+    def cross_entropy(self, u: Tensor, ids: Tensor, lengths: Tensor) -> Tensor:
+        mask = mask_of(u, lengths)
+        return nn.functional.cross_entropy(self.softmax(u[mask]), ids[mask], reduction="sum")
 
 
-class Context(Writing):
+class Context(TiedWordDecoder):
     def __init__(
         self,
         words: int,
@@ -71,21 +55,21 @@ class Context(Writing):
             return torch.cat([last[0], last[1]], 1)
         return pool(h, mask_of(x, lengths), self.pooling)
 
-    def loss(self, ids: Tensor, lengths: Tensor, following: Tensor, its_lengths: Tensor) -> Any:
+    def loss(self, ids: Tensor, lengths: Tensor, following: Tensor, following_lengths: Tensor) -> Any:
         z = self.encode(self.table(ids), lengths)
-        y = self.table(self.before(following))
+        y = self.table(self.shifted_right(following))
         u = self.decoder(z, y)[:, : following.shape[1]]
-        return self.cost(u, following, its_lengths), int(its_lengths.sum())
+        return self.cross_entropy(u, following, following_lengths), int(following_lengths.sum())
 
 
-class Places(nn.Module):
-    def __init__(self, code: int, places: int, channels: int) -> None:
+class Positions(nn.Module):
+    def __init__(self, code: int, positions: int, channels: int) -> None:
         super().__init__()
-        self.places = places
-        self.maps = nn.Linear(code, places * channels)
+        self.positions = positions
+        self.maps = nn.Linear(code, positions * channels)
 
     def forward(self, z: Tensor) -> Tensor:
-        return self.maps(z).view(len(z), self.places, -1)
+        return self.maps(z).view(len(z), self.positions, -1)
 
 
 class CNN(nn.Module):
@@ -93,7 +77,7 @@ class CNN(nn.Module):
         self, code: int, features: int, predict: int, channels: int, inner: int, window: int, layers: int
     ) -> None:
         super().__init__()
-        self.places = Places(code, predict, channels)
+        self.places = Positions(code, predict, channels)
         self.window = window
         widths = [channels, *[inner] * (layers - 2), features]
         self.convolutions = nn.ModuleDict(
@@ -129,7 +113,7 @@ class AutoregressiveCNN(CNN):
 class RNN(nn.Module):
     def __init__(self, code: int, features: int, predict: int, channels: int, *_: int) -> None:
         super().__init__()
-        self.places = Places(code, predict, channels)
+        self.places = Positions(code, predict, channels)
         self.gru = nn.GRU(channels, features // 2, batch_first=True, bidirectional=True)
 
     def forward(self, z: Tensor, y: Tensor) -> Tensor:
@@ -160,7 +144,7 @@ DECODERS: dict[str, Any] = {
 }
 
 
-class SkipThoughts(Writing):
+class SkipThoughts(TiedWordDecoder):
     def __init__(
         self,
         words: int,
@@ -171,8 +155,8 @@ class SkipThoughts(Writing):
         **rest: Any,
     ) -> None:
         super().__init__(words, features, features if tied else hidden, tied=tied, **rest)
-        wide = hidden // 2 if bidirectional else hidden
-        self.encoder = nn.GRU(features, wide, batch_first=True, bidirectional=bidirectional)
+        width = hidden // 2 if bidirectional else hidden
+        self.encoder = nn.GRU(features, width, batch_first=True, bidirectional=bidirectional)
         self.previous = nn.GRU(features, hidden, batch_first=True)
         self.next = nn.GRU(features, hidden, batch_first=True)
         if tied:
@@ -181,13 +165,20 @@ class SkipThoughts(Writing):
     def encode(self, x: Tensor, lengths: Tensor) -> Tensor:
         return torch.cat(list(run(self.encoder, x, lengths)[1]), 1)
 
-    def told(self, gru: nn.GRU, z: Tensor, ids: Tensor, lengths: Tensor) -> Tensor:
-        h = run(gru, self.table(self.before(ids)), lengths, z[None])[0]
-        return self.cost(self.narrow(h) if hasattr(self, "narrow") else h, ids, lengths)
+    def decoder_loss(self, gru: nn.GRU, z: Tensor, ids: Tensor, lengths: Tensor) -> Tensor:
+        h = run(gru, self.table(self.shifted_right(ids)), lengths, z[None])[0]
+        return self.cross_entropy(self.narrow(h) if hasattr(self, "narrow") else h, ids, lengths)
 
     def loss(
-        self, ids: Tensor, lengths: Tensor, before: Tensor, its: Tensor, behind: Tensor, theirs: Tensor
+        self,
+        ids: Tensor,
+        lengths: Tensor,
+        previous_ids: Tensor,
+        previous_lengths: Tensor,
+        next_ids: Tensor,
+        next_lengths: Tensor,
     ) -> Any:
         z = self.encode(self.table(ids), lengths)
-        total = self.told(self.previous, z, before, its) + self.told(self.next, z, behind, theirs)
-        return total, int(its.sum() + theirs.sum())
+        previous_loss = self.decoder_loss(self.previous, z, previous_ids, previous_lengths)
+        next_loss = self.decoder_loss(self.next, z, next_ids, next_lengths)
+        return previous_loss + next_loss, int(previous_lengths.sum() + next_lengths.sum())

@@ -13,7 +13,7 @@ from .autoencoder import mask_of
 
 
 class Characters(nn.Module):
-    """Convolutions over the characters of words, and their maxima."""
+    """Maxima over time of convolutions over the characters of each word."""
 
     def __init__(self, characters: int, features: int, filters: int, windows: Sequence[int]) -> None:
         super().__init__()
@@ -26,17 +26,17 @@ class Characters(nn.Module):
         rows = []
         for word in ids:
             x = self.table[word[word > 0]].T[None]  # [1, features, characters]
-            found = []
+            maxima = []
             for window in self.windows:
                 filled = nn.functional.pad(x, (0, max(0, window - x.shape[2])))
                 convolution = self.get_submodule(f"convolution_{window}")
-                found.append(torch.relu(convolution(filled)).amax(2)[0])
-            rows.append(torch.cat(found))
+                maxima.append(torch.relu(convolution(filled)).amax(2)[0])
+            rows.append(torch.cat(maxima))
         return torch.stack(rows)
 
 
 class GeneralizedPooling(nn.Module):
-    """Its states and its poolings. Sentences are words' rows [B, T, e]."""
+    """The stacked LSTMs and the pooling. Reads word vectors [B, T, e]."""
 
     def __init__(
         self,
@@ -55,10 +55,10 @@ class GeneralizedPooling(nn.Module):
         self.boundaries = nn.Parameter(torch.empty(2, features)) if boundaries else None
         self.shortcuts, self.pooling, self.heads = shortcuts, pooling, heads
         self.f = {"relu": torch.relu, "tanh": torch.tanh}[attention_activation]
-        wide, lstms = features, []
+        width, lstms = features, []
         for _layer in range(layers):
-            lstms.append(nn.LSTM(wide, hidden, batch_first=True, bidirectional=True))
-            wide = {"none": 0, "input": features, "all": wide}[shortcuts] + 2 * hidden
+            lstms.append(nn.LSTM(width, hidden, batch_first=True, bidirectional=True))
+            width = {"none": 0, "input": features, "all": width}[shortcuts] + 2 * hidden
         self.encoder = nn.ModuleList(lstms)
         if pooling in ("generalized", "scalar"):
             groups, scores = (heads, 2 * hidden) if pooling == "generalized" else (1, 1)
@@ -66,18 +66,18 @@ class GeneralizedPooling(nn.Module):
             self.w2 = nn.Linear(attention_hidden, heads * scores, bias=False)
 
     def core_state(self) -> dict[str, Tensor]:
-        """Its weights, by the names of ours."""
-        found = {}
+        """Return the weights by their names in GeneralizedPoolingNetwork."""
+        weights = {}
         for layer, lstm in enumerate(self.encoder):
             for name, tensor in lstm.state_dict().items():
-                found[f"encoder.{name.replace('_l0', f'_l{layer}')}"] = tensor
+                weights[f"encoder.{name.replace('_l0', f'_l{layer}')}"] = tensor
         if hasattr(self, "w1"):
-            found |= {"pooling.hidden.weight": self.w1.weight, "pooling.hidden.bias": self.w1.bias}
-            found["pooling.score.weight"] = self.w2.weight
-        return found if self.boundaries is None else {**found, "boundaries": self.boundaries}
+            weights |= {"pooling.hidden.weight": self.w1.weight, "pooling.hidden.bias": self.w1.bias}
+            weights["pooling.score.weight"] = self.w2.weight
+        return weights if self.boundaries is None else {**weights, "boundaries": self.boundaries}
 
     def bounded(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """Sentences between their two symbols, if they have any."""
+        """Put each sentence between the boundary symbols, if there are any."""
         if self.boundaries is None:
             return x, lengths
         begin, end = self.boundaries.split(1)
@@ -85,42 +85,42 @@ class GeneralizedPooling(nn.Module):
         return nn.utils.rnn.pad_sequence(each, batch_first=True), lengths + 2
 
     def states(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        seen = x
+        inputs = x
         outputs: list[Tensor] = []
         for lstm in self.encoder:
-            packed = pack_padded_sequence(seen, lengths.cpu(), batch_first=True, enforce_sorted=False)
+            packed = pack_padded_sequence(inputs, lengths.cpu(), batch_first=True, enforce_sorted=False)
             output, (last, _) = lstm(packed)
             h, _ = pad_packed_sequence(output, batch_first=True, total_length=x.shape[1])
             outputs.append(h)
             below = {"none": [h], "input": [x, h], "all": [x, *outputs]}[self.shortcuts]
-            seen = torch.cat(below, 2)
+            inputs = torch.cat(below, 2)
         return h, last.transpose(0, 1).flatten(1)
 
     def weights(self, h: Tensor, lengths: Tensor) -> Tensor:
-        batch, time, wide = h.shape
-        there = mask_of(h, lengths)[:, None, :, None]
+        batch, time, width = h.shape
+        mask = mask_of(h, lengths)[:, None, :, None]
         u = self.f(self.w1(h))
         if self.pooling == "generalized":
             u = u.view(batch, time, self.heads, -1)
-            w2 = self.w2.weight.view(self.heads, wide, -1)
+            w2 = self.w2.weight.view(self.heads, width, -1)
             scores = torch.einsum("btia,ida->bitd", u, w2)
         else:
             scores = self.w2(u).permute(0, 2, 1)[..., None]
-        return scores.masked_fill(~there, -1e30).softmax(2).masked_fill(~there, 0)
+        return scores.masked_fill(~mask, -1e30).softmax(2).masked_fill(~mask, 0)
 
     def encode(self, x: Tensor, lengths: Tensor) -> Tensor:
         x, lengths = self.bounded(x, lengths)
         h, last = self.states(x, lengths)
-        there = mask_of(h, lengths)[..., None]
-        mean = h.masked_fill(~there, 0).sum(1) / lengths[:, None]
-        largest = h.masked_fill(~there, -torch.inf).amax(1)
+        mask = mask_of(h, lengths)[..., None]
+        mean = h.masked_fill(~mask, 0).sum(1) / lengths[:, None]
+        largest = h.masked_fill(~mask, -torch.inf).amax(1)
         plain = {"mean": mean, "max": largest, "mean_max": torch.cat([mean, largest], 1), "last": last}
         if self.pooling in plain:
             return plain[self.pooling]
         return (self.weights(h, lengths) * h[:, None]).sum(2).flatten(1)
 
     def penalty(self, kind: str, x: Tensor, lengths: Tensor, margin: float, batch_distance: bool) -> Tensor:
-        """Eq. 7 to 9, without mu: the mean over sentences, or of means."""
+        """Equations 7 to 9 without mu, as a mean over sentences."""
         if kind == "parameters":
             w = self.w1.weight if self.pooling == "generalized" else self.w2.weight
             heads = w.view(1, self.heads, -1)
@@ -140,7 +140,7 @@ class GeneralizedPooling(nn.Module):
 
 
 class Classifier(nn.Module):
-    """[a; b; |a - b|; a * b], or a sentence's row, through a perceptron with shortcuts."""
+    """A perceptron with shortcuts over [a; b; |a - b|; a * b], or over one embedding."""
 
     def __init__(
         self, width: int, classes: int, hidden: int, layers: int = 2, shortcuts: bool = True, f: str = "relu"
@@ -148,19 +148,19 @@ class Classifier(nn.Module):
         super().__init__()
         self.shortcuts = shortcuts
         self.f = {"relu": torch.relu, "tanh": torch.tanh, "none": lambda x: x}[f]
-        below, found = width, []
+        below, linears = width, []
         for layer in range(layers):
-            found.append(nn.Linear(width + below if layer and shortcuts else below, hidden))
+            linears.append(nn.Linear(width + below if layer and shortcuts else below, hidden))
             below = hidden
-        self.hidden = nn.ModuleList(found)
+        self.hidden = nn.ModuleList(linears)
         self.output = nn.Linear(below, classes)
 
     def core_state(self) -> dict[str, Tensor]:
-        """Its weights, by the names of ours."""
-        found = {f"output.{name}": tensor for name, tensor in self.output.state_dict().items()}
+        """Return the weights by their names in the head of the core."""
+        weights = {f"output.{name}": tensor for name, tensor in self.output.state_dict().items()}
         for i, layer in enumerate(self.hidden):
-            found |= {f"hidden_{i + 1}.{name}": tensor for name, tensor in layer.state_dict().items()}
-        return found
+            weights |= {f"hidden_{i + 1}.{name}": tensor for name, tensor in layer.state_dict().items()}
+        return weights
 
     def forward(self, *rows: Tensor) -> Tensor:
         v = rows[0]

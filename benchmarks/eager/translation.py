@@ -27,29 +27,29 @@ class Translation(nn.Module):
     ) -> None:
         super().__init__()
         self.begin, self.end, self.heads = begin, end, heads if architecture == "attn_attn" else 0
-        wide = 2 * hidden
-        seen = wide // heads if self.heads else wide
+        width = 2 * hidden
+        memory_width = width // heads if self.heads else width
         self.source = nn.Embedding(source_words, features)
         self.table = nn.Embedding(words, features)
         self.encoder = nn.GRU(features, hidden, batch_first=True, bidirectional=True)
         if self.heads:
-            self.inner_hidden = nn.Linear(wide, attention, bias=False)
+            self.inner_hidden = nn.Linear(width, attention, bias=False)
             self.inner_score = nn.Linear(attention, heads, bias=False)
-            self.project = nn.Linear(wide, seen)
+            self.project = nn.Linear(width, memory_width)
             self.first = nn.Parameter(torch.zeros(decoder_hidden))
         else:
-            self.first_of = nn.Linear(wide, decoder_hidden)
+            self.first_of = nn.Linear(width, decoder_hidden)
         self.word = nn.GRUCell(features, decoder_hidden)
         self.query = nn.Linear(decoder_hidden, attention, bias=False)
-        self.key = nn.Linear(seen, attention)
+        self.key = nn.Linear(memory_width, attention)
         self.score = nn.Linear(attention, 1, bias=False)
-        self.context = nn.GRUCell(seen, decoder_hidden)
-        self.output = nn.Linear(decoder_hidden + features + seen, features)
+        self.context = nn.GRUCell(memory_width, decoder_hidden)
+        self.output = nn.Linear(decoder_hidden + features + memory_width, features)
         self.softmax = nn.Linear(features, words)
         self.drop = nn.Dropout(dropout)
 
     def core_state(self) -> dict[str, Tensor]:
-        """Its tensors by the names that TranslationNetwork gives them."""
+        """Return the weights by their names in TranslationNetwork."""
         names = {
             "inner_hidden": "inner.hidden",
             "inner_score": "inner.score",
@@ -62,15 +62,15 @@ class Translation(nn.Module):
             "context": "decoder.gru.context",
             "output": "decoder.output.linear",
         }
-        found = {}
+        weights = {}
         for name, tensor in self.state_dict().items():
             part, dot, rest = name.partition(".")
             layer = "_l0" if part in ("word", "context") else ""
-            found[names.get(part, part) + dot + rest + layer] = tensor
-        return found
+            weights[names.get(part, part) + dot + rest + layer] = tensor
+        return weights
 
     def encode(self, x: Tensor, lengths: Tensor) -> Tensor:
-        """[B, r, D], of "attn_attn"."""
+        """Return the heads [B, r, D] of "attn_attn"."""
         return self.heads_of(self.drop(run(self.encoder, self.drop(x), lengths)[0]), mask_of(x, lengths))
 
     def heads_of(self, h: Tensor, mask: Tensor) -> Tensor:
@@ -79,7 +79,7 @@ class Translation(nn.Module):
         return self.project(a.transpose(1, 2) @ h)
 
     def read(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor | None, Tensor]:
-        """What is looked at [B, S, D], what of it is there, and the first state."""
+        """Return the memory [B, S, D], its mask, and the initial decoder state."""
         if self.heads:
             return self.encode(x, lengths), None, self.first.tanh().expand(len(x), -1)
         h, last = run(self.encoder, self.drop(x), lengths)
@@ -87,21 +87,21 @@ class Translation(nn.Module):
         return h, mask_of(x, lengths), self.first_of(last).tanh()
 
     def look(self, s: Tensor, keys: Tensor, memory: Tensor, hidden: Tensor | None) -> Tensor:
-        """s [B, K, H]: of each sentence K states -> [B, K, D]"""
+        """Map K decoder states of each sentence [B, K, H] to contexts [B, K, D]."""
         e = self.score(torch.tanh(self.query(s)[:, :, None] + keys[:, None])).squeeze(3)  # [B, K, S]
         if hidden is not None:
             e = e.masked_fill(hidden, -float("inf"))
         return e.softmax(2) @ memory
 
-    def told(self, s: Tensor, y: Tensor, c: Tensor) -> Tensor:
+    def logits(self, s: Tensor, y: Tensor, c: Tensor) -> Tensor:
         return self.softmax(self.drop(torch.tanh(self.output(torch.cat([s, y, c], -1)))))
 
-    def loss(self, source: Tensor, lengths: Tensor, target: Tensor, its_lengths: Tensor) -> Tensor:
+    def loss(self, source: Tensor, lengths: Tensor, target: Tensor, target_lengths: Tensor) -> Tensor:
         memory, mask, s = self.read(self.source(source), lengths)
         hidden = None if mask is None else ~mask[:, None]
         keys = self.key(memory)
-        before = torch.cat([torch.full_like(target[:, :1], self.begin), target[:, :-1]], 1)
-        y = self.drop(self.table(before))  # [B, T, E]
+        shifted = torch.cat([torch.full_like(target[:, :1], self.begin), target[:, :-1]], 1)
+        y = self.drop(self.table(shifted))  # [B, T, E]
         states, contexts = [], []
         for word in y.unbind(1):
             s = self.word(word, s)
@@ -109,36 +109,38 @@ class Translation(nn.Module):
             s = self.context(c, s)
             states.append(s)
             contexts.append(c)
-        logits = self.told(torch.stack(states, 1), y, torch.stack(contexts, 1))
-        told = target.masked_fill(~mask_of(target, its_lengths), -100)
-        return functional.cross_entropy(logits.flatten(0, 1), told.flatten(), reduction="sum")
+        logits = self.logits(torch.stack(states, 1), y, torch.stack(contexts, 1))
+        labels = target.masked_fill(~mask_of(target, target_lengths), -100)
+        return functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="sum")
 
     @torch.inference_mode()
     def beam_search(
         self, source: Tensor, lengths: Tensor, beam: int, max_length: int, penalty: float, leave: bool
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """The best translation of each sentence, its words and its score, which is log p by
-        ((5 + words) / 6)^penalty, the end being a word. `leave`: finished sentences are no longer computed
-        with; else all go on until the last one is finished."""
+        """Return the words of the best translation of each sentence, their number, and the score.
+
+        The score is log p / ((5 + words) / 6)^penalty, where the end counts as a word. With `leave`, finished
+        sentences leave the batch; otherwise all are computed until the last one is finished.
+        """
         memory, mask, s = self.read(self.source(source), lengths)
         hidden = None if mask is None else ~mask[:, None]
         keys, size = self.key(memory), len(source)
         best = torch.full((size,), -float("inf"))
         words = torch.full((size, max_length), self.end)
         counts = torch.zeros(size, dtype=torch.int64)
-        rows = torch.arange(size)  # where those that are not finished stand
+        rows = torch.arange(size)  # indices of the unfinished sentences
         s = s[:, None].expand(-1, beam, -1)  # [B, K, H]
         log_p = torch.full((size, beam), -float("inf"))
         log_p[:, 0] = 0
-        told = torch.full((size, beam, max_length + 1), self.end)
+        histories = torch.full((size, beam, max_length + 1), self.end)
         last = torch.full((size, beam), self.begin)
         for length in range(max_length + 1):
             y = self.table(last)
             s = self.word(y.flatten(0, 1), s.flatten(0, 1)).view(-1, beam, s.shape[2])
             c = self.look(s, keys, memory, hidden)
             s = self.context(c.flatten(0, 1), s.flatten(0, 1)).view(-1, beam, s.shape[2])
-            following = self.told(s, y, c).log_softmax(2)  # [B, K, V]
-            if length == max_length:  # nothing but the end
+            following = self.logits(s, y, c).log_softmax(2)  # [B, K, V]
+            if length == max_length:  # only the end is possible
                 end = following[:, :, self.end].clone()
                 following.fill_(-float("inf"))
                 following[:, :, self.end] = end
@@ -146,7 +148,7 @@ class Translation(nn.Module):
             top, where = (log_p[:, :, None] + following).flatten(1).topk(2 * beam, 1)
             parents, last = where // every, where % every
             ends = last == self.end
-            # Of the best `beam` those that end.
+            # Hypotheses among the best `beam` that end.
             ended = top[:, :beam].masked_fill(~ends[:, :beam], -float("inf")) / self.divisor(
                 length + 1, penalty
             )
@@ -155,14 +157,14 @@ class Translation(nn.Module):
             parent = parents.gather(1, which[:, None]).squeeze(1)
             improved = rows[better]
             best[improved] = score[better]
-            words[improved] = told[better, parent[better], :max_length]
+            words[improved] = histories[better, parent[better], :max_length]
             counts[improved] = length
-            # Of all `beam` that go on.
+            # The best `beam` hypotheses that continue.
             log_p, going = top.masked_fill(ends, -float("inf")).topk(beam, 1)
             parents, last = parents.gather(1, going), last.gather(1, going)
             s = s.gather(1, parents[:, :, None].expand_as(s))
-            told = told.gather(1, parents[:, :, None].expand_as(told))
-            told[:, :, length] = last
+            histories = histories.gather(1, parents[:, :, None].expand_as(histories))
+            histories[:, :, length] = last
             first = log_p[:, 0]
             hope = torch.maximum(
                 first / self.divisor(length + 2, penalty), first / self.divisor(max_length + 1, penalty)
@@ -172,7 +174,13 @@ class Translation(nn.Module):
             if open_ones == 0 or length == max_length:
                 break
             if leave and open_ones < len(rows):
-                rows, s, log_p, told, last = rows[still], s[still], log_p[still], told[still], last[still]
+                rows, s, log_p, histories, last = (
+                    rows[still],
+                    s[still],
+                    log_p[still],
+                    histories[still],
+                    last[still],
+                )
                 keys, memory = keys[still], memory[still]
                 hidden = None if hidden is None else hidden[still]
         return words, counts, best

@@ -91,7 +91,7 @@ GETTERS = """
 
 @pytest.mark.parametrize("main_thread", ["fits", "looks"])
 @pytest.mark.parametrize("kind", ["SIF", "USIF", "LAES"])
-def test_one_thread_fits_while_others_look(kind, main_thread):
+def test_one_thread_fits_while_others_encode(kind, main_thread):
     run(GETTERS, kind, main_thread)
 
 
@@ -258,7 +258,7 @@ def test_a_network_encodes_and_is_saved_while_its_vocabulary_grows(kind, tmp_pat
 
 
 @pytest.mark.parametrize("kind", ["SIF", "USIF"])
-def test_nothing_waits_for_pythons_lock_where_others_wait_for_the_encoder(kind):
+def test_no_thread_waits_for_the_gil_under_the_lock_of_an_encoder(kind):
     run(
         """
         model = makers[sys.argv[1]]().fit(corpora[0])._model
@@ -386,15 +386,15 @@ def test_sub_interpreters_are_refused():
     assert "sub-interpreter: use processes (multiprocessing)" in shown
 
 
-def test_bindings_know_one_way_with_pythons_lock():
+def test_bindings_release_the_gil_in_one_place():
     """pybind11's own guards let Python end a thread where that aborts the process: bindings/gil.h."""
-    own = re.compile(
+    pattern = re.compile(
         r"gil_scoped_|PyGILState_|PyEval_(Save|Restore)|PYBIND11_OVERRIDE|pybind11/functional\.h"
     )
     files = [path for path in ROOT.joinpath("bindings").rglob("*.[ch]*") if path.stem != "gil"]
     assert len(files) > 40
     texts = {str(path): path.read_text(encoding="utf-8") for path in files}
-    assert [path for path, text in texts.items() if own.search(text)] == []
+    assert [path for path, text in texts.items() if pattern.search(text)] == []
     # pybind11 enters a holder (unique_ptr) that an init function returns into its tables before the lock is
     # back, a bare pointer after it.
     inits = [
@@ -404,7 +404,7 @@ def test_bindings_know_one_way_with_pythons_lock():
     assert [init for init in inits if "make_" in init and "Release()" in init] == []
 
 
-def test_threads_write_files_at_once(tmp_path):
+def test_threads_write_files_concurrently(tmp_path):
     code = """
         import sys, threading, time
         from sentencode.evaluation import Report, TaskResult

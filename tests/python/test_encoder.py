@@ -131,10 +131,10 @@ def test_out(encoder, dtype, batch_size):
 
 
 def test_out_may_be_part_of_something(encoder):
-    wide = np.zeros((9, 10), dtype=np.float32)
-    encoder.encode(TEXTS, out=wide[1::2, 3:7])
-    np.testing.assert_array_equal(wide[1::2, 3:7], ROWS)
-    assert wide.sum() == ROWS.sum()
+    matrix = np.zeros((9, 10), dtype=np.float32)
+    encoder.encode(TEXTS, out=matrix[1::2, 3:7])
+    np.testing.assert_array_equal(matrix[1::2, 3:7], ROWS)
+    assert matrix.sum() == ROWS.sum()
 
 
 def test_out_may_be_a_memory_map(encoder, tmp_path):
@@ -194,7 +194,7 @@ def test_tensors(encoder):
 
 
 @pytest.mark.parametrize("device", [None, "cpu", "auto"])
-def test_devices_that_change_nothing(encoder, device):
+def test_devices_of_the_cpu(encoder, device):
     np.testing.assert_array_equal(encoder.encode(TEXTS, device=device), ROWS)
 
 
@@ -422,7 +422,7 @@ def test_semantic_search_takes_sentences_and_rows(encoder):
     assert hits.to_dicts()[1][0] == {"corpus_id": 2, "score": pytest.approx(0.5**0.5)}
 
 
-def test_names_that_others_use(encoder):
+def test_method_names_of_other_libraries(encoder):
     assert encoder.get_embedding_dimension() == encoder.get_sentence_embedding_dimension() == 4
     np.testing.assert_array_equal(encoder.encode_query(TEXTS, 2), ROWS)
     np.testing.assert_array_equal(encoder.encode_document(TEXTS, normalize_embeddings=False), ROWS)
@@ -467,7 +467,7 @@ SENTENCES = st.lists(st.lists(st.sampled_from([*WORDS, "é", "x"]), max_size=6),
 
 
 @given(SENTENCES, st.integers(1, 13))
-def test_batches_change_nothing(sentences, batch_size):
+def test_embeddings_do_not_depend_on_the_batch(sentences, batch_size):
     encoder = Counts().fit([])
     rows = encoder.encode(sentences, batch_size)
     assert rows.shape == (len(sentences), 4)
@@ -571,7 +571,7 @@ def test_many_zero_rows_warn_once():
     [["a"] * 90 + ["x"] * 10, ["x"] * 19, [""] * 50 + ["a"], [" \t"] * 50, [[]] * 50, [b""] * 50, []],
     ids=["few", "not many", "blank", "white", "no tokens", "no bytes", "nothing"],
 )
-def test_few_rows_of_zeros_or_those_of_nothing_are_not(texts):
+def test_few_zero_embeddings_or_empty_sentences_do_not_warn(texts):
     Counts().fit(["a"]).encode(texts)
 
 

@@ -78,13 +78,13 @@ def test_own_encoder(tmp_path):
     pytest.importorskip("torch")
     done = run(tmp_path, "own_encoder.py")
     assert done.returncode == 0, done.stderr
-    told, shape = done.stdout.splitlines()
-    assert int(re.fullmatch(r"held out: (\d+) % right", told)[1]) > 55
+    printed, shape = done.stdout.splitlines()
+    assert int(re.fullmatch(r"held out: (\d+) % right", printed)[1]) > 55
     assert shape == "(32,)"
     assert (tmp_path / "bag.sentencode").stat().st_size > 1000
 
 
-def test_train_own_model(tmp_path):
+def test_train_a_user_defined_model(tmp_path):
     pytest.importorskip("torch")
     done = run(tmp_path, "train_own_model.py", ".")
     assert done.returncode == 0, done.stderr
@@ -166,16 +166,16 @@ def test_an_architecture_of_translation(path, tmp_path):
     from sentencode.cli import main, train
 
     config = train.read_config(path)
-    made = config.kind(**config.parameters)
-    found = made.settings()
+    encoder = config.kind(**config.parameters)
+    settings = encoder.settings()
     assert config.kind is se.CompoundNMT
-    assert found["architecture"] == Path(config.tables["output"]["file"]).stem.replace("-", "_")
+    assert settings["architecture"] == Path(config.tables["output"]["file"]).stem.replace("-", "_")
     assert path.stem == Path(config.tables["output"]["file"]).stem
-    assert (found["max_epochs"], found["max_steps"], found["batch_size"]) == (20, None, 32)
+    assert (settings["max_epochs"], settings["max_steps"], settings["batch_size"]) == (20, None, 32)
     transformer = path.stem.startswith("trf")
-    assert found["layers"] == (6 if transformer else 1)
+    assert settings["layers"] == (6 if transformer else 1)
     if path.stem not in ("attn", "trf"):
-        assert found["size"] in (600, 1200)
+        assert settings["size"] in (600, 1200)
 
     (tmp_path / "en").write_text("a dog runs\na cat\nthe dog\n")
     (tmp_path / "de").write_text("ein Hund rennt\neine Katze\nder Hund\n")
@@ -217,11 +217,11 @@ def test_a_row_of_the_context_papers_table_1(path, tmp_path):
     (row,) = [row for name, row in rnn_cnn.ROWS.items() if slug(name) == path.stem]
     paper = rnn_cnn.SIZES["paper"]
     sized = {name: getattr(paper, of) for name, of in row.sized.items()}
-    given = {**paper.training, **row.options, **sized, "max_epochs": None, "max_steps": paper.steps}
+    options = {**paper.training, **row.options, **sized, "max_epochs": None, "max_steps": paper.steps}
     words = se.WordVectors.from_array(["the", "ship", "sank"], np.eye(3, 4, dtype=np.float32))
     assert config.kind.__name__ == row.kind
-    made, expected = (config.kind(words, **options) for options in (config.parameters, given))
-    assert made.settings() == expected.settings()
+    encoder, expected = (config.kind(words, **options) for options in (config.parameters, options))
+    assert encoder.settings() == expected.settings()
     assert Path(config.tables["output"]["file"]).stem == path.stem
 
     words.save(tmp_path / "words")
@@ -286,10 +286,10 @@ def test_scale_search(tmp_path):
     pytest.importorskip("pyarrow")
     done = run(tmp_path, "scale_search.py", "out")
     assert done.returncode == 0, done.stderr
-    first, query, *found = done.stdout.splitlines()
+    first, query, *hits = done.stdout.splitlines()
     assert first == "1566 rows in 4 files"
     assert query == "A storm at sea."
-    best = {line.partition(": ")[2] for line in found if "is not installed" not in line}
+    best = {line.partition(": ")[2] for line in hits if "is not installed" not in line}
     assert len(best) <= 1  # all find the same
     assert all(one.startswith("0.") for one in best)
     again = run(tmp_path, "scale_search.py", "out")

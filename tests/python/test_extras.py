@@ -31,7 +31,7 @@ def test_without_torch(monkeypatch):
         _extras.require_nn()
 
 
-def test_another_torch_than_it_was_built_for(monkeypatch):
+def test_a_different_torch_is_refused(monkeypatch):
     with_build(monkeypatch, "2.13.0+cpu")
     monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(__version__="2.11.0+cu128"))
     with pytest.raises(
@@ -63,34 +63,34 @@ def test_a_module_that_lacks_something_of_its_own(monkeypatch, tmp_path):
         _extras.require("half_there", "plot")
 
 
-def test_the_pin_of_torch_is_written_once():
+def test_the_pinned_torch_is_the_same_everywhere():
     root = Path(__file__).parents[2]
     version = re.search(r'nn = \["torch==([^"]+)"\]', (root / "pyproject.toml").read_text(encoding="utf-8"))[
         1
     ]
-    places = [
+    pins = [
         path.relative_to(root).as_posix()
         for pattern in ("*.toml", "*.txt", "Makefile", "cmake/*", "tools/*.py", ".ci/*", "python/**/*.py")
         for path in root.glob(pattern)
         if path.is_file() and version in path.read_text(encoding="utf-8")
     ]
-    assert places == ["pyproject.toml"]
+    assert pins == ["pyproject.toml"]
 
 
 def policy_of_openmp(code, **environment):
     """How OpenMP says that its threads wait, in a process that runs this code; and what the code prints."""
-    own = {name: value for name, value in os.environ.items() if name not in _extras._WAITING}
+    inherited = {name: value for name, value in os.environ.items() if name not in _extras._WAITING}
     shown = subprocess.run(
         [sys.executable, "-c", code],
-        env={**own, **environment, "OMP_DISPLAY_ENV": "true"},
+        env={**inherited, **environment, "OMP_DISPLAY_ENV": "true"},
         check=True,
         capture_output=True,
         text=True,
     )
-    found = re.findall(r"OMP_WAIT_POLICY *= *'(\w+)'", shown.stderr)
-    if not found:
+    policies = re.findall(r"OMP_WAIT_POLICY *= *'(\w+)'", shown.stderr)
+    if not policies:
         pytest.skip("torch brings another OpenMP here, which does not tell")
-    return found[0], shown.stdout
+    return policies[0], shown.stdout
 
 
 LOAD = "from sentencode._extras import require; require('torch', 'nn')"
@@ -112,7 +112,7 @@ def test_openmp_settings_of_the_user_are_respected(first):
 @pytest.mark.parametrize(
     "module", ["models", "training.trainer", "nn", "distributed", "evaluation.metrics.solver"]
 )
-def test_whatever_needs_torch_loads_it_so(module):
+def test_every_module_that_loads_torch_sets_the_wait_policy(module):
     pytest.importorskip("torch")
     use = f"sentencode.{module}.require_nn()" if "solver" in module else ""
     assert policy_of_openmp(f"import sentencode.{module}; {use}")[0] == "PASSIVE"

@@ -27,13 +27,13 @@ def test_every_public_name_exists(name):
 
 def public_modules():
     """Sentencode, the modules among its public names, and so on; and packages that users import by name."""
-    found, left = {}, [se, *(importlib.import_module(f"sentencode.{name}") for name in ROOMS)]
+    modules, left = {}, [se, *(importlib.import_module(f"sentencode.{name}") for name in ROOMS)]
     while left:
         module = left.pop()
-        if module.__name__ not in found:
-            found[module.__name__] = module
+        if module.__name__ not in modules:
+            modules[module.__name__] = module
             left += [value for name in module.__all__ if inspect.ismodule(value := getattr(module, name))]
-    return found
+    return modules
 
 
 def test_dir_lists_public_names():

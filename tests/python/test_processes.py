@@ -23,14 +23,14 @@ def work(seed=0):
     nearest = _core.NearestRows(queries, 3, "dot")
     for _ in range(3):
         nearest.add(random.standard_normal((4000, 64), dtype=np.float32))
-    found, scores = nearest.result()
-    return int(found.sum()), float(scores.sum()), se.num_threads()
+    indices, scores = nearest.result()
+    return int(indices.sum()), float(scores.sum()), se.num_threads()
 
 
 def same(done, threads):
     expected = work()
-    for found, scores, used in done:
-        assert found == expected[0]
+    for indices, scores, used in done:
+        assert indices == expected[0]
         assert scores == pytest.approx(expected[1], rel=1e-5)
         assert 1 <= used <= threads
 

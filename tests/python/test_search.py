@@ -73,9 +73,9 @@ def test_cosines_of_rows_of_any_length(scale):
         np.testing.assert_allclose(
             se.similarity_pairwise(tiny, other), se.similarity_pairwise(a, b), atol=1e-6
         )
-        found, expected = se.semantic_search(tiny, other, 5), se.semantic_search(a, b, 5)
-        np.testing.assert_array_equal(found.indices, expected.indices)
-        np.testing.assert_allclose(found.scores, expected.scores, atol=1e-6)
+        hits, expected = se.semantic_search(tiny, other, 5), se.semantic_search(a, b, 5)
+        np.testing.assert_array_equal(hits.indices, expected.indices)
+        np.testing.assert_allclose(hits.scores, expected.scores, atol=1e-6)
 
 
 def test_one_query_has_one_row():

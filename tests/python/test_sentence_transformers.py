@@ -49,11 +49,11 @@ def library():
     pytest.importorskip("torch")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = pytest.importorskip("sentence_transformers")
-        if int(found.__version__.partition(".")[0]) < 6:
-            pytest.skip(f"sentence-transformers {found.__version__} is older than 6")
+        module = pytest.importorskip("sentence_transformers")
+        if int(module.__version__.partition(".")[0]) < 6:
+            pytest.skip(f"sentence-transformers {module.__version__} is older than 6")
         from sentence_transformers.sentence_transformer import evaluation, losses, modules  # noqa: F401
-    return found
+    return module
 
 
 def evaluators(evaluation, encoder, losses):
@@ -90,26 +90,26 @@ def evaluators(evaluation, encoder, losses):
         evaluation.TranslationEvaluator(TEXTS, OTHERS),
         evaluation.TripletEvaluator(TEXTS, OTHERS, OTHERS[::-1]),
     ]
-    of_module = evaluation.LabelAccuracyEvaluator(
+    module_evaluator = evaluation.LabelAccuracyEvaluator(
         torch.utils.data.DataLoader(examples, batch_size=4), softmax_model=softmax
     )
-    return every, of_module
+    return every, module_evaluator
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_all_evaluators(library, encoder, tmp_path):
     from sentence_transformers.sentence_transformer import evaluation, losses
 
-    every, of_module = evaluators(evaluation, encoder, losses)
+    every, module_evaluator = evaluators(evaluation, encoder, losses)
     model = se.sentence_transformers.model(encoder)
     for evaluator in [*every, evaluation.SequentialEvaluator(every[:2])]:
-        ours, theirs = evaluator(encoder, str(tmp_path)), evaluator(model)
-        assert ours.keys() == theirs.keys()
-        assert [ours[name] for name in ours] == pytest.approx([theirs[name] for name in ours], abs=1e-5)
+        ours, expected = evaluator(encoder, str(tmp_path)), evaluator(model)
+        assert ours.keys() == expected.keys()
+        assert [ours[name] for name in ours] == pytest.approx([expected[name] for name in ours], abs=1e-5)
     # Its loss is trained on the model, so that the evaluator needs the model.
-    assert 0 <= of_module(of_module.softmax_model.model)["accuracy"] <= 1
+    assert 0 <= module_evaluator(module_evaluator.softmax_model.model)["accuracy"] <= 1
 
-    run = {type(evaluator).__name__ for evaluator in [*every, of_module]}
+    run = {type(evaluator).__name__ for evaluator in [*every, module_evaluator]}
     known = run | {"BaseEvaluator", "SentenceEvaluator", "SequentialEvaluator", "NanoBEIREvaluator"}
     there = {
         name for name, value in vars(evaluation).items() if inspect.isclass(value) and "Evaluator" in name
@@ -152,8 +152,8 @@ def test_hard_negatives(library, encoder, kind, tmp_path):
     pairs = datasets.Dataset.from_dict({"query": TEXTS, "answer": OTHERS})
     options = {"num_negatives": 2, "verbose": False, "output_format": "n-tuple"}
     mined = mine_hard_negatives(pairs, encoder, cache_folder=str(tmp_path), **options)
-    theirs = mine_hard_negatives(pairs, se.sentence_transformers.model(encoder), **options)
-    assert mined.to_dict() == theirs.to_dict()
+    expected = mine_hard_negatives(pairs, se.sentence_transformers.model(encoder), **options)
+    assert mined.to_dict() == expected.to_dict()
     assert all(row["negative_1"] != row["answer"] for row in mined)
     files = set(tmp_path.iterdir())
     mine_hard_negatives(pairs, se.Average(encoder.vectors, a=0.5), cache_folder=str(tmp_path), **options)

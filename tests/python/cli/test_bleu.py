@@ -33,9 +33,9 @@ def test_a_line_is_printed(files, capsys):
 
 
 def test_from_standard_input(files):
-    with open(files[0]) as given:
+    with open(files[0]) as source:
         run = [sys.executable, "-m", "sentencode", "bleu", "-", files[1]]
-        shown = subprocess.run(run, stdin=given, capture_output=True, text=True, check=True)
+        shown = subprocess.run(run, stdin=source, capture_output=True, text=True, check=True)
     assert shown.stdout == f"{bleu(OUT, REFERENCES)}\n"
 
 

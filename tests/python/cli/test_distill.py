@@ -61,10 +61,10 @@ def test_folders_and_globs(files, tmp_path, capsys):
     for i in range(2):
         (tmp_path / "texts" / f"{i}.txt").write_text("".join(lines[i::2]), encoding="utf-8")
     shown = []
-    for given in [["texts"], ["texts/*.txt"], ["texts/0.txt", "texts/1.txt"]]:
+    for inputs in [["texts"], ["texts/*.txt"], ["texts/0.txt", "texts/1.txt"]]:
         command = ["distill", str(files / "teacher.sentencode"), "--penalty", "0.1", "--overwrite", "--quiet"]
         command += ["--out", str(tmp_path / "s.sentencode"), "--cache", str(tmp_path / "new" / "cache")]
-        assert main([*command, "--sentences", *(str(tmp_path / one) for one in given)]) == 0
+        assert main([*command, "--sentences", *(str(tmp_path / one) for one in inputs)]) == 0
         shown.append(capsys.readouterr().out)
     assert len(set(shown)) == 1
     assert f"from {len(set(lines)):,} sentences" in shown[0]

@@ -185,8 +185,8 @@ def test_inputs_are_not_overwritten(files, name, capsys):
     folder, _ = files
     (folder / "same.txt").symlink_to(folder / "lines.txt")
     content = (folder / name).read_bytes()
-    place = [str(folder / "lines.txt"), f"{folder}/{name}"]
-    command = ["encode", "--encoder", str(folder / "sif.sentencode"), *place, "--quiet", "--overwrite"]
+    paths = [str(folder / "lines.txt"), f"{folder}/{name}"]
+    command = ["encode", "--encoder", str(folder / "sif.sentencode"), *paths, "--quiet", "--overwrite"]
     assert main(command) == 2
     assert f"{folder / name} is an input: give another output file" in capsys.readouterr().err
     assert (folder / name).read_bytes() == content
@@ -346,7 +346,7 @@ def test_two_processes_do_not_write_one_file(files, capsys):
     np.testing.assert_array_equal(np.load(folder / "rows.npy"), encoder.encode(LINES))
 
 
-def test_a_file_that_was_finished_while_it_was_opened_is_left_alone(files, monkeypatch):
+def test_a_file_finished_by_another_process_is_not_replaced(files, monkeypatch):
     folder, _ = files
     flock = part_file.fcntl.flock
 
@@ -385,16 +385,16 @@ def test_a_full_disk_is_reported_and_work_resumes(files):
 
 def test_encoders_fitted_by_the_command(files):
     folder, _ = files
-    place = [str(folder / "lines.txt"), str(folder / "rows.npy"), "--quiet", "--overwrite"]
+    paths = [str(folder / "lines.txt"), str(folder / "rows.npy"), "--quiet", "--overwrite"]
     vectors = ["--vectors", str(folder / "vectors.sentencode")]
     parameters = ["--set", "a=0.01", "--set", "lowercase=False"]
-    assert main(["encode", "--kind", "average", *vectors, *parameters, *place]) == 0
+    assert main(["encode", "--kind", "average", *vectors, *parameters, *paths]) == 0
     table = se.WordVectors.load(folder / "vectors.sentencode")
     expected = se.Average(table, a=0.01, lowercase=False).encode(LINES)
     np.testing.assert_allclose(np.load(folder / "rows.npy"), expected, atol=1e-6)
     saved = folder / "laes.sentencode"
     command = ["encode", "--kind", "laes", *vectors, "--fit", str(folder / "lines.txt"), "--save", str(saved)]
-    assert main([*command, "--set", "mode=residual", "--set", "hidden=2", *place]) == 0
+    assert main([*command, "--set", "mode=residual", "--set", "hidden=2", *paths]) == 0
     np.testing.assert_allclose(np.load(folder / "rows.npy"), se.load(saved).encode(LINES), atol=1e-6)
     assert se.load(saved).mode == "residual"
 
@@ -477,9 +477,9 @@ def test_identity(tmp_path):
 # --- pipes, tables
 
 
-def command(folder, *places):
+def command(folder, *paths):
     encoder = ["--encoder", str(folder / "sif.sentencode"), "--quiet"]
-    return [sys.executable, "-m", "sentencode", "encode", *encoder, *map(str, places)]
+    return [sys.executable, "-m", "sentencode", "encode", *encoder, *map(str, paths)]
 
 
 def test_standard_input_and_output(files):

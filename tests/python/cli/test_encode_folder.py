@@ -41,16 +41,16 @@ def command(folder, *more):
 
 def test_a_folder(files, capsys):
     folder, encoder = files
-    given = command(folder, folder / "in", "--output", folder / "out", "--shard-size", "1KB")
+    arguments = command(folder, folder / "in", "--output", folder / "out", "--shard-size", "1KB")
     for _ in range(2):
-        assert main(given) == 0
+        assert main(arguments) == 0
         assert capsys.readouterr().out == f"{folder / 'out'}: 300 rows of 5\n"
     embeddings = se.scale.Embeddings(folder / "out")
     assert len(embeddings.files) > 3
     np.testing.assert_allclose(embeddings.to_numpy(), encoder.encode(LINES), atol=1e-6)
-    assert main([*given, "--precision", "float16"]) == 1
+    assert main([*arguments, "--precision", "float16"]) == 1
     assert "was made with precision = 'float32', now 'float16'" in capsys.readouterr().err
-    assert main([*given, "--precision", "float16", "--overwrite"]) == 0
+    assert main([*arguments, "--precision", "float16", "--overwrite"]) == 0
     assert se.scale.Embeddings(folder / "out").to_numpy().dtype == np.float16
 
 
@@ -60,10 +60,10 @@ def test_a_table(files, capsys):
     (folder / "in.jsonl").write_text("\n".join(map(json.dumps, rows)))
     options = ["--column", "body", "--id", "key", "--missing", "null", "--output", folder / "out"]
     assert main(command(folder, folder / "in.jsonl", *options)) == 0
-    ((ids, found),) = se.scale.Embeddings(folder / "out").batches()
+    ((ids, embeddings),) = se.scale.Embeddings(folder / "out").batches()
     assert ids.tolist() == ["k0", "k1", "k2"]
-    assert np.isnan(found[1]).all()
-    np.testing.assert_allclose(found[[0, 2]], encoder.encode(["the dog", "cat"]), atol=1e-6)
+    assert np.isnan(embeddings[1]).all()
+    np.testing.assert_allclose(embeddings[[0, 2]], encoder.encode(["the dog", "cat"]), atol=1e-6)
 
 
 def test_an_encoder_fitted_by_the_command(files):
@@ -108,6 +108,6 @@ def test_an_encoder_fitted_by_the_command(files):
 )
 def test_wrong_usage(files, more, error, capsys):
     folder, _ = files
-    given = ["encode", "--encoder", str(folder / "sif.sentencode"), *more]
-    assert main(given) == 2
+    arguments = ["encode", "--encoder", str(folder / "sif.sentencode"), *more]
+    assert main(arguments) == 2
     assert error in capsys.readouterr().err

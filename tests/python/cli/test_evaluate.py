@@ -190,12 +190,12 @@ def test_embeddings_instead_of_an_encoder(folder, capsys):
     ]
     rows = ["--rows", folder / "rows.npy", "--rows", folder / "twice.npy"]
     assert main(arguments(folder, *rows, *argv)) == 0
-    of_encoder, of_rows, of_twice = (
+    encoder_report, embeddings_report, second_report = (
         Report.load(folder / f"r-{name}.json") for name in ("average", "rows", "twice")
     )
     for task in ("CR", "STSBenchmark"):
-        assert of_rows[task].to_dict()["figures"] == of_encoder[task].to_dict()["figures"]
-    assert of_twice["STSBenchmark"]["pearson"] != of_rows["STSBenchmark"]["pearson"]
+        assert embeddings_report[task].to_dict()["figures"] == encoder_report[task].to_dict()["figures"]
+    assert second_report["STSBenchmark"]["pearson"] != embeddings_report["STSBenchmark"]["pearson"]
     (folder / "sentences.txt").write_text("\n".join(reversed(sentences[1:])) + "\n.\n")
     capsys.readouterr()
     missing = arguments(folder, "--rows", folder / "rows.npy", *argv[:4], encoders=())
@@ -217,7 +217,7 @@ def test_baselines_next_to_an_encoder(folder, capsys):
     assert se.compare(reports["average"], reports["majority"]).of("CR")[0].difference > 20
 
 
-def test_one_without_a_figure_does_not_stop_the_others(folder, capsys):
+def test_a_task_without_a_figure_does_not_stop_the_others(folder, capsys):
     page = folder / "report.html"
     argv = ["--tasks", "STSBenchmarkCosine", "--html", page, "--out", folder / "r.json"]
     assert main(arguments(folder, "--baseline", "majority", "--baseline", "random", *argv)) == 1
@@ -231,7 +231,7 @@ def test_one_without_a_figure_does_not_stop_the_others(folder, capsys):
     assert Report.load(folder / "r-random.json")["STSBenchmarkCosine"].error is None
 
 
-def test_whatever_fails_of_one_does_not_stop_the_others(folder, capsys):
+def test_a_failing_encoder_does_not_stop_the_others(folder, capsys):
     for file in (folder / "data" / "downstream").glob("**/*.*"):
         file.write_text(8 * file.read_text())
     (folder / "broken.sentencode").write_bytes(b"no encoder")
@@ -259,14 +259,14 @@ def test_user_tasks(folder, capsys):
     (folder / "mine.tsv").write_text("\n".join(rows) + "\n")
     groups = [f"g{i % 2}\t{word} film" for i, word in enumerate([*GOOD, *BAD])]
     (folder / "groups.tsv").write_text("\n".join(sorted(groups)) + "\n")
-    own = ["--tsv", f"similarity={folder / 'mine.tsv'}", "--groups", folder / "groups.tsv"]
+    similarity = ["--tsv", f"similarity={folder / 'mine.tsv'}", "--groups", folder / "groups.tsv"]
     out = folder / "r.json"
-    argv = arguments(folder, *own, "--confidence", "0.5", "--out", out)
+    argv = arguments(folder, *similarity, "--confidence", "0.5", "--out", out)
     at = argv.index("--data")
     assert main(argv[:at] + argv[at + 2 :]) == 0
     assert "50 % interval" in capsys.readouterr().out
     assert list(Report.load(out)) == ["mine", "groups"]
-    assert main(arguments(folder, *own[:2], "--tasks", "CR", "--out", folder / "more.json")) == 0
+    assert main(arguments(folder, *similarity[:2], "--tasks", "CR", "--out", folder / "more.json")) == 0
     assert list(Report.load(folder / "more.json")) == ["CR", "mine"]
     moods = folder / "moods"
     moods.mkdir()
@@ -274,10 +274,10 @@ def test_user_tasks(folder, capsys):
     assert "--tsv: " in capsys.readouterr().err
     for split in ("train", "test"):
         (moods / f"{split}.tsv").write_text("".join(f"{len(w) % 2}\t{w} film\n" for w in (*GOOD, *BAD)))
-    of_splits = ["--tsv", f"classification={moods}", "--set", "folds=2", "--out", folder / "splits.json"]
-    assert main(arguments(folder, *of_splits, "--tasks", "CR")) == 0
+    classification = ["--tsv", f"classification={moods}", "--set", "folds=2", "--out", folder / "splits.json"]
+    assert main(arguments(folder, *classification, "--tasks", "CR")) == 0
     assert list(Report.load(folder / "splits.json")) == ["CR", "moods"]
-    assert main(arguments(folder, *own, "--tasks", "all")) == 2
+    assert main(arguments(folder, *similarity, "--tasks", "all")) == 2
     assert "--tasks: all excludes other tasks" in capsys.readouterr().err
     argv = arguments(folder, "--tasks", "CR")
     at = argv.index("--data")

@@ -140,7 +140,7 @@ def test_using_a_closed_stream_is_an_error(text, tmp_path):
 @pytest.mark.parametrize(
     "arguments", [["--version"], ["demo", "--out", "OUT"], ["encode", "--kind", "average", "TEXT", "-"]]
 )
-def test_a_full_standard_output_is_named_once(arguments, unbuffered, text, tmp_path, monkeypatch):
+def test_a_full_standard_output_is_reported_once(arguments, unbuffered, text, tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
     names = {"OUT": tmp_path / "demo", "TEXT": text}
     done = in_shell(">/dev/full", *(names.get(word, word) for word in arguments))

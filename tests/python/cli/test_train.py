@@ -110,7 +110,7 @@ def test_it_trains_and_saves(folder, capsys):
     same(weights(folder / "aae.sentencode"), weights(folder / "hand.sentencode"))
 
 
-def test_where_it_comes_from_makes_no_other_encoder(folder):
+def test_the_fingerprint_does_not_depend_on_the_origin(folder):
     assert main(command(folder)) == 0
     saved = se.load(folder / "aae.sentencode")
     before = saved.fingerprint()
@@ -305,7 +305,7 @@ def header(metadata):
     ],
     ids=["another config", "no JSON", "another best", "another step"],
 )
-def test_a_folder_of_other_files_is_refused_and_stays_as_it_is(folder, capsys, fresh, name, content, message):
+def test_a_folder_of_other_files_is_refused_and_unchanged(folder, capsys, fresh, name, content, message):
     models = folder / "models"
     models.mkdir()
     files = {"model.safetensors": b"precious", name: content}
@@ -316,7 +316,7 @@ def test_a_folder_of_other_files_is_refused_and_stays_as_it_is(folder, capsys, f
     assert {path.name: path.read_bytes() for path in models.iterdir()} == files
 
 
-def test_fresh_removes_checkpoints_alone(folder, capsys):
+def test_fresh_removes_only_checkpoints(folder, capsys):
     run = folder / "run"
     run.mkdir()
     others = ["model.safetensors", "step-x.safetensors", "step-3.safetensors.bak"]
@@ -334,7 +334,7 @@ def test_fresh_removes_checkpoints_alone(folder, capsys):
     assert json.loads((run / "config.json").read_text())["encoder"]["hidden"] == 4
 
 
-def test_where_rates_depend_on_the_end_it_is_held(folder, capsys):
+def test_options_that_decide_learning_rates_must_not_change(folder, capsys):
     linear = ["--overwrite", "--set", "schedule=linear"]
     assert main(command(folder, *linear)) == 0
     assert main(command(folder, *linear, "--set", "max_steps=14")) == 1

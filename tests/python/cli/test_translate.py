@@ -59,7 +59,7 @@ def test_scores_of_the_best(model, text, capfdbinary):
     assert float(score) == pytest.approx(nmt.score(SOURCE[:1], [best])[0], abs=1e-3)
 
 
-def test_by_chance(model, text, capfdbinary):
+def test_samples(model, text, capfdbinary):
     assert main(["translate", str(model), "--sample", "--top-k", "1", str(text), "-"]) == 0
     assert capfdbinary.readouterr().out.decode().split("\n")[0] == TARGET[0]
 
@@ -184,10 +184,10 @@ def test_a_full_disk_loses_little(model, tmp_path):
     assert full.returncode == 1
     assert full.stderr == f"sentencode: error: {out}.part: File too large\n"
     assert not out.exists()
-    kept = (tmp_path / "out.de.part").read_bytes()
-    assert 10_000 < len(kept) < 20_000
-    assert json.loads((tmp_path / "out.de.part.json").read_text())["rows"] == kept.count(b"\n")
-    assert whole.read_bytes().startswith(kept)
+    part = (tmp_path / "out.de.part").read_bytes()
+    assert 10_000 < len(part) < 20_000
+    assert json.loads((tmp_path / "out.de.part.json").read_text())["rows"] == part.count(b"\n")
+    assert whole.read_bytes().startswith(part)
     subprocess.run([*command, "0", *arguments, str(out)], check=True)
     assert out.read_bytes() == whole.read_bytes()
 
@@ -200,14 +200,14 @@ def test_whole_lines(tmp_path, monkeypatch, rows, size, block):
     path.write_bytes(b"ab\n\ncde\nf")
     expected = [line for line in path.read_bytes()[:size].splitlines(keepends=True) if line.endswith(b"\n")]
     with open(path, "rb", buffering=0) as file:
-        found = part_file.whole_lines(file, rows, min(size, 9))
-    assert found == (len(expected[:rows]), len(b"".join(expected[:rows])))
+        count = part_file.whole_lines(file, rows, min(size, 9))
+    assert count == (len(expected[:rows]), len(b"".join(expected[:rows])))
 
 
 def test_pipes(model):
     command = [sys.executable, "-m", "sentencode", "translate", str(model), "-", "-"]
-    found = subprocess.run(command, input="\n".join(SOURCE), capture_output=True, text=True, check=True)
-    assert found.stdout.splitlines() == TARGET
+    translated = subprocess.run(command, input="\n".join(SOURCE), capture_output=True, text=True, check=True)
+    assert translated.stdout.splitlines() == TARGET
 
 
 def test_raw_text_to_raw_text(model, tmp_path, capfdbinary):

@@ -20,7 +20,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_convert_overwrites_only_if_asked(folder, capsys):
+def test_convert_requires_overwrite(folder, capsys):
     glove, out = str(folder / "glove.txt"), str(folder / "glove.sentencode")
     for more in ([], ["--overwrite"]):
         assert main(["vectors", "convert", glove, glove, "--quiet", *more]) == 2
@@ -33,7 +33,7 @@ def test_convert_overwrites_only_if_asked(folder, capsys):
     assert len(se.WordVectors.load(out)) == 1
 
 
-def test_train_overwrites_only_if_asked(folder, capsys):
+def test_train_requires_overwrite(folder, capsys):
     text, out = folder / "books" / "one.txt", str(folder / "books.sentencode")
     before = text.read_text()
     train = ["vectors", "train", str(folder / "books"), "--dim", "2", "--min-count", "1", "--quiet"]
@@ -56,15 +56,15 @@ def test_train_overwrites_only_if_asked(folder, capsys):
 )
 def test_words_files_of_every_kind(folder, content):
     (folder / "words.txt").write_bytes(content)
-    place = [str(folder / "glove.txt"), str(folder / "out"), "--words", str(folder / "words.txt")]
-    assert main(["vectors", "convert", *place, "--quiet"]) == 0
+    arguments = [str(folder / "glove.txt"), str(folder / "out"), "--words", str(folder / "words.txt")]
+    assert main(["vectors", "convert", *arguments, "--quiet"]) == 0
     assert list(se.WordVectors.load(folder / "out")) == ["the", "caf\u00e9"]
 
 
 def test_words_of_another_encoding_are_named(folder, capsys):
     (folder / "words.txt").write_bytes("caf\u00e9".encode("latin-1"))
-    place = [str(folder / "glove.txt"), str(folder / "out"), "--words", str(folder / "words.txt")]
-    assert main(["vectors", "convert", *place, "--quiet"]) == 1
+    arguments = [str(folder / "glove.txt"), str(folder / "out"), "--words", str(folder / "words.txt")]
+    assert main(["vectors", "convert", *arguments, "--quiet"]) == 1
     assert f"{folder / 'words.txt'}, line 1: byte 3 is not UTF-8: 0xe9" in capsys.readouterr().err
 
 

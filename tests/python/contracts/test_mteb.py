@@ -14,9 +14,9 @@ from mteb.models.models_protocols import EncoderProtocol
 def test_mock_tasks():
     model = se.mteb.model(se.Average(se.WordVectors.default()), name="me/average")
     assert isinstance(model, EncoderProtocol)
-    found = mteb.mock_run(model)
-    of_text = {name: result for name, result in found.items() if result is not None}
-    failed = {name: result for name, result in of_text.items() if hasattr(result, "exception")}
+    results = mteb.mock_run(model)
+    text_results = {name: result for name, result in results.items() if result is not None}
+    failed = {name: result for name, result in text_results.items() if hasattr(result, "exception")}
     assert not failed
     kinds = (
         "STS",
@@ -27,4 +27,4 @@ def test_mock_tasks():
         "Retrieval",
         "Summarization",
     )
-    assert {f"Mock{kind}Task" for kind in kinds} <= set(of_text)
+    assert {f"Mock{kind}Task" for kind in kinds} <= set(text_results)

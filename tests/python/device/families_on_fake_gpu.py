@@ -103,8 +103,8 @@ def fitted(family, options, device, steps):
 
 def counted(work):
     GPU.reset()
-    made = work()
-    return made, {name: dict(getattr(GPU, name)) for name in ("waits", "copies", "launches")}
+    value = work()
+    return value, {name: dict(getattr(GPU, name)) for name in ("waits", "copies", "launches")}
 
 
 def less(more, fewer):
@@ -142,21 +142,21 @@ def on_gpu(x):
 
 def softmaxes(dtype, smoothing, biased, chunk_rows):
     """What the loss over all words and its gradients are off, on the device."""
-    chance = torch.Generator().manual_seed(1)
-    inputs = [torch.randn(shape, generator=chance) for shape in ((11, 6), (9, 6), (9,))]
-    targets = torch.randint(9, (11,), generator=chance)
+    generator = torch.Generator().manual_seed(1)
+    inputs = [torch.randn(shape, generator=generator) for shape in ((11, 6), (9, 6), (9,))]
+    targets = torch.randint(9, (11,), generator=generator)
     targets[3] = -100
-    weights = torch.rand(11, generator=chance)
+    weights = torch.rand(11, generator=generator)
     results = []
-    for type_, place in ((torch.float32, lambda x: x), (dtype, on_gpu)):
+    for type_, device in ((torch.float32, lambda x: x), (dtype, on_gpu)):
         h, weight, bias = (
-            place(x.to(dtype).to(type_).requires_grad_()) for x in inputs
+            device(x.to(dtype).to(type_).requires_grad_()) for x in inputs
         )  # numbers that both types have
-        options = {"label_smoothing": smoothing, "row_weights": place(weights), "chunk_rows": chunk_rows}
-        made = softmax_loss(h, weight, place(targets), bias if biased else None, **options)
-        made.loss.backward()
+        options = {"label_smoothing": smoothing, "row_weights": device(weights), "chunk_rows": chunk_rows}
+        loss = softmax_loss(h, weight, device(targets), bias if biased else None, **options)
+        loss.loss.backward()
         grads = [x.grad for x in ((h, weight, bias) if biased else (h, weight))]
-        results.append([made.loss, made.nll, made.correct, *grads])
+        results.append([loss.loss, loss.nll, loss.correct, *grads])
     with torch.no_grad():
         return max(float((a - b.to("cpu").float()).abs().max()) for a, b in zip(*results, strict=True))
 
@@ -173,9 +173,9 @@ def recurrent(cell, bidirectional):
     x, lengths = torch.randn(6, 7, 5), torch.tensor([3, 0, 7, 1, 0, 5])
     apart = 0.0
     for some in (lengths, torch.zeros_like(lengths), torch.full_like(lengths, 7)):
-        mine, state = here(x, some)
-        its, its_state = there(on_gpu(x), on_gpu(some))
-        for a, b in zip((mine, *state), (its, *its_state), strict=True):
+        here_states, state = here(x, some)
+        there_states, there_state = there(on_gpu(x), on_gpu(some))
+        for a, b in zip((here_states, *state), (there_states, *there_state), strict=True):
             apart = max(apart, float((a - b.to("cpu")).abs().max().detach()))
     return apart
 
@@ -190,8 +190,8 @@ def layers():
             yield f"{cell}, {bidirectional}", recurrent(cell, bidirectional)
 
 
-def report(found):
-    sys.stdout.write(json.dumps(found) + "\n")
+def report(results):
+    sys.stdout.write(json.dumps(results) + "\n")
     sys.stdout.flush()
 
 
@@ -201,10 +201,10 @@ def main():
     with GPU:
         for name in chosen:
             try:
-                found = seen(*CASES[name])
+                results = seen(*CASES[name])
             except Exception:
-                found = {"error": traceback.format_exc()[-1500:]}
-            report({"case": name, **found})
+                results = {"error": traceback.format_exc()[-1500:]}
+            report({"case": name, **results})
         if len(sys.argv) == 1:
             for name, apart in layers():
                 report({"case": name, "waits": {}, "copies": {}, "apart": apart})

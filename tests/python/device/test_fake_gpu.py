@@ -43,15 +43,15 @@ def test_a_batch_travels_in_few_copies(results):
     assert each(results, lambda case: case["copies"].get("to host")) == {}
 
 
-def test_losses_are_those_of_the_cpu(results):
+def test_losses_equal_the_cpu(results):
     assert each(results, lambda case: a if not (a := case["apart"]) < 1e-4 else None) == {}
 
 
-def test_embeddings_are_those_of_the_cpu(results):
+def test_embeddings_equal_the_cpu(results):
     assert each(results, lambda case: a if not (a := case.get("rows apart", 0)) < 1e-4 else None) == {}
 
 
-def test_texts_and_labels_are_those_of_the_cpu(results):
+def test_texts_and_labels_equal_the_cpu(results):
     assert each(results, lambda case: True if case.get("translations") is False else None) == {}
 
 

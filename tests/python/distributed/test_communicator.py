@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 distributed = pytest.importorskip("sentencode.distributed")
 
 
-def test_alone():
+def test_a_single_process():
     alone = distributed.communicator()
     tensor = torch.tensor([1.0, 2.0])
     alone.all_reduce_mean([tensor])
@@ -25,7 +25,7 @@ def test_alone():
     assert gathered.data_ptr() != tensor.data_ptr()
 
 
-def test_errors_alone():
+def test_errors_of_a_single_process():
     alone = distributed.communicator()
     with pytest.raises(ValueError, match=r"tensor 1 must be floating point, got .*(long|int)"):
         alone.all_reduce_mean([torch.zeros(1), torch.zeros(1, dtype=torch.int64)])

@@ -64,7 +64,7 @@ def steps_of(folder):
 
 
 @pytest.mark.slow
-def test_a_machine_that_is_lost_and_comes_back(tmp_path):
+def test_a_machine_is_lost_and_returns(tmp_path):
     """Two of torchrun's agents are two machines; one is killed with what it runs, and started again."""
     psutil = pytest.importorskip("psutil")
     script = Path(__file__).parents[3] / "examples" / "train_distributed.py"

@@ -39,8 +39,8 @@ LENIENT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 def fences(page: Path) -> list[re.Match[str]]:
-    found = list(FENCE.finditer(page.read_text(encoding="utf-8")))
-    return [fence for fence in found if not fence["needs"] or importlib.util.find_spec(fence["needs"])]
+    matches = list(FENCE.finditer(page.read_text(encoding="utf-8")))
+    return [fence for fence in matches if not fence["needs"] or importlib.util.find_spec(fence["needs"])]
 
 
 def run_python(code: str, names: dict[str, object], where: str) -> str:
@@ -90,14 +90,16 @@ def test_code_prints_the_output_of_the_page(page, folder):
     names: dict[str, object] = {"__name__": "__main__"}
     for fence in fences(page):
         if fence["kind"] == "python":
-            found, expected = run_python(fence["code"], names, page.name), fence["output"]
+            printed, expected = run_python(fence["code"], names, page.name), fence["output"]
         else:
-            found, expected = run_console(fence["code"])
+            printed, expected = run_console(fence["code"])
         if expected is not None:
-            assert same(expected, found, LENIENT), f"{fence['code']}\nexpected:\n{expected}\ngot:\n{found}"
+            assert same(expected, printed, LENIENT), (
+                f"{fence['code']}\nexpected:\n{expected}\ngot:\n{printed}"
+            )
 
 
-def test_nothing_is_left_out_by_a_slip():
+def test_every_code_block_is_run():
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         assert len(list(FENCE.finditer(text))) == len(
@@ -182,7 +184,7 @@ def test_options_exist(page):
     text = page.read_text(encoding="utf-8")
     commands = re.findall(r"(?:^|[$`] ?)sentencode (?:[^\n`]|\\\n)*", text, re.MULTILINE)
     commands += re.findall(r"`(--[^`]*)`", text)
-    given = set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", " ".join(commands)))
+    options = set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", " ".join(commands)))
     # CMake's and torchrun's.
     others = {"--component", "--nproc-per-node", "--standalone", "--max-restarts", "--nnodes", "--rdzv-conf"}
-    assert given <= options_of(_parser()) | others
+    assert options <= options_of(_parser()) | others

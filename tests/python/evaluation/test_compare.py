@@ -180,7 +180,7 @@ def test_markdown_and_json(comparisons):
     assert repr(comparisons) == "Comparisons('near', 'far away': 17 tests on kind, similar)"
 
 
-def test_what_cannot_be_compared(two):
+def test_reports_that_cannot_be_compared(two):
     other = made.report("other", 0.1, [made.scores("similar", seed=3), made.classes("another")])
     with pytest.raises(
         ValueError,
@@ -203,7 +203,7 @@ def test_what_cannot_be_compared(two):
         se.compare(two[0], swapped)
 
 
-def test_tasks_without_a_figure_are_left_out(two):
+def test_tasks_without_a_figure_are_dropped(two):
     def broken(sentences):
         return np.full((len(sentences), 2), np.nan)
 
@@ -246,7 +246,7 @@ def test_loaded_reports_of_other_sentences_are_refused(tmp_path):
     assert len(se.compare(reports[0], reports[0])) == 4
 
 
-def test_what_is_no_report():
+def test_wrong_arguments():
     with pytest.raises(TypeError, match="b must be a Report, got dict"):
         se.compare(made.report("good", 0.1), {})
 
@@ -255,8 +255,8 @@ def judged_as(name, figures, gold, *seeds):
     """A report of one task with these predictions."""
     runs = []
     for said in seeds:
-        judged = Judged("test", np.arange(len(gold)), np.asarray(said), gold)
-        runs.append(TaskResult("t", figures, judged={"test": judged}))
+        predictions = Judged("test", np.arange(len(gold)), np.asarray(said), gold)
+        runs.append(TaskResult("t", figures, judged={"test": predictions}))
     result = over_runs(runs, resamples=10) if len(runs) > 1 else runs[0]
     if len(runs) > 1:
         result.details["seeds"] = len(runs)
@@ -332,8 +332,8 @@ def test_f1_is_compared_by_the_bootstrap():
     assert row.test == "paired bootstrap"
     assert (row.a, row.b) == pytest.approx([100 * f1_score(gold, one) for one in said])
     assert row.difference == row.statistic == pytest.approx(row.a - row.b)
-    drawn = random.integers(0, 400, (1500, 400))
-    apart = [100 * np.subtract(*(f1_score(gold[i], one[i]) for one in said)) for i in drawn]
+    samples = random.integers(0, 400, (1500, 400))
+    apart = [100 * np.subtract(*(f1_score(gold[i], one[i]) for one in said)) for i in samples]
     assert row.interval == pytest.approx(np.percentile(apart, [2.5, 97.5]), abs=0.5)
     assert row.p_one_tailed <= row.p_two_tailed < 0.05
     other = se.compare(b, a, resamples=4000)[3]

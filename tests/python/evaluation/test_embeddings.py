@@ -67,12 +67,12 @@ def test_encoders_of_every_kind(encoder):
     )
 
 
-def test_our_own_encoders_get_tokens():
+def test_encoders_of_the_package_get_tokens():
     """Sums and means have the same cosines."""
     evaluated, expected = run(ours(), similarity()), run(rows_of, similarity())
     assert evaluated.encoder == "Average"
     assert evaluated["alike"]["one"]["pearson"][0] == pytest.approx(expected["alike"]["one"]["pearson"][0])
-    seen = Counting(lambda given: rows_of([" ".join(tokens) for tokens in given]))
+    seen = Counting(lambda sentences: rows_of([" ".join(tokens) for tokens in sentences]))
     run(seen, similarity(), tokens=True)
     assert all(isinstance(tokens, list) for call in seen.calls for tokens in call)
 
@@ -93,7 +93,7 @@ def test_names():
 
 
 @pytest.mark.parametrize("encoder", [None, 5, "Average", np.zeros(3)])
-def test_what_is_no_encoder(encoder):
+def test_wrong_encoders(encoder):
     with pytest.raises(TypeError, match="an encoder has encode or transform"):
         run(encoder)
 
@@ -104,7 +104,7 @@ def test_an_encoder_that_is_not_fitted():
         run(se.SIF(vectors))
 
 
-def test_what_others_call_fitted_and_fingerprint():
+def test_fitted_and_fingerprint_of_other_libraries():
     class Theirs(WithEncode):
         fitted = False
         fingerprint = "abc"
@@ -160,8 +160,8 @@ def test_degenerate_encoders_have_no_score(encoder, message, tmp_path, caplog):
 
 
 def test_a_width_that_changes():
-    wide = Counting(lambda s: np.repeat(rows_of(s), len(wide.calls), axis=1))
-    report = run(wide)
+    encoder = Counting(lambda s: np.repeat(rows_of(s), len(encoder.calls), axis=1))
+    report = run(encoder)
     assert report["mine"]["acc"] > 50
     assert "gave 12 dimensions, and 6 before" in report.results["alike"].error
 
@@ -174,7 +174,7 @@ def test_an_encoder_that_fails_once_is_evaluated_on_other_tasks():
     assert report.results["mine"].details["data"]
 
 
-def test_the_traceback_of_what_failed_is_logged(caplog):
+def test_the_traceback_of_a_failure_is_logged(caplog):
     with caplog.at_level(logging.WARNING, "sentencode"):
         run(failing, classification())
     assert "in failing" in caplog.text
@@ -208,7 +208,7 @@ def test_a_sentence_of_several_tasks_is_encoded_once():
         assert report[task.name].figures == run(rows_of, task)[task.name].figures
 
 
-def test_few_rows_that_are_alike_are_no_fault():
+def test_few_equal_embeddings_are_no_error():
     """The remaining sentences of a second task may have equal embeddings."""
     first = similarity("a")
     sides = tuple([*side, "moon cat", "cat moon"] for side in first["one"].sentences)
@@ -217,7 +217,7 @@ def test_few_rows_that_are_alike_are_no_fault():
     assert report["b"].error is None
 
 
-def test_what_does_not_fit_is_encoded_again(monkeypatch):
+def test_embeddings_that_do_not_fit_in_memory_are_encoded_again(monkeypatch):
     monkeypatch.setattr(embeddings, "_MEMORY", 6 * 4 * 10)  # ten rows
     monkeypatch.setattr(embeddings, "_BLOCK", 7)
     seen = Counting()
@@ -250,10 +250,10 @@ def test_without_a_key_nothing_is_cached(tmp_path):
 
 def test_our_encoders_are_cached_by_fingerprint(tmp_path):
     run(ours(), cache=tmp_path)
-    kept = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
-    assert len(kept) == 2
+    times = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    assert len(times) == 2
     report = run(ours(), cache=tmp_path)
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == kept
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == times
     assert "sentences_per_second" not in report.facts
 
 
@@ -267,7 +267,7 @@ def test_the_cache_is_in_its_place(tmp_path):
     assert len(list((tmp_path / "embeddings").glob("*.npy"))) == 2
 
 
-def test_directions_of_what_is_evaluated(tmp_path):
+def test_directions_of_the_evaluated_sentences(tmp_path):
     sif = se.SIF(ours().vectors, statistics="evaluated")
     report = run(sif, similarity(), cache=tmp_path)
     assert [result.error for result in report.values()] == [None]
@@ -276,7 +276,7 @@ def test_directions_of_what_is_evaluated(tmp_path):
         run(se.SIF(ours().vectors), similarity())
 
 
-def test_rows_in_another_precision_are_others(tmp_path):
+def test_the_cache_depends_on_the_precision(tmp_path):
     for _ in range(2):
         run(rows_of, cache=tmp_path, key="a")
         with torch.autocast("cpu", torch.bfloat16):
@@ -292,10 +292,10 @@ def array(rows):
     return lambda path: np.save(path, rows(np.load(path)))
 
 
-def flipped(place):
+def flipped(position):
     def flip(path):
         content = bytearray(path.read_bytes())
-        content[int(place * (len(content) - 1))] ^= 4
+        content[int(position * (len(content) - 1))] ^= 4
         path.write_bytes(content)
 
     return flip
@@ -314,7 +314,7 @@ def rows_alone(path):
 DAMAGES = {
     "truncated": truncated,
     "without its checksum": rows_alone,
-    **{f"a bit at {place}": flipped(place) for place in (0, 0.05, 0.3, 0.6, 0.9, 1)},
+    **{f"a bit at {position}": flipped(position) for position in (0, 0.05, 0.3, 0.6, 0.9, 1)},
     "the last byte is gone": lambda path: path.write_bytes(path.read_bytes()[:-1]),
     "a byte too many": lambda path: path.write_bytes(path.read_bytes() + b"x"),
     "zeroed": lambda path: path.write_bytes(path.read_bytes()[:300] + bytes(path.stat().st_size - 300)),
@@ -351,9 +351,9 @@ def test_checksums_of_long_files(tmp_path):
     sentences = [str(i) for i in range(len(rows))]
     embedder = Embedder(lambda s: rows, "mine", tmp_path, "a")
     embedder(sentences)
-    kept = Embedder(Counting(), "mine", tmp_path, "a")
-    again = kept(sentences)
-    assert kept.encoder.calls == []
+    cache = Embedder(Counting(), "mine", tmp_path, "a")
+    again = cache(sentences)
+    assert cache.encoder.calls == []
     assert np.array_equal(again, rows)
     assert isinstance(again.base, np.memmap)
     del again
@@ -362,8 +362,8 @@ def test_checksums_of_long_files(tmp_path):
     good = path.read_bytes()
     page = [good[i : i + 4096] for i in range(0, len(good), 4096)]
     bad = [b"".join([*page[:5], page[9], *page[6:9], page[5], *page[10:]])]
-    for place in np.random.default_rng(4).integers(0, len(good), 40):
-        bad.append(good[:place] + bytes([good[place] ^ (1 << (place % 8))]) + good[place + 1 :])
+    for position in np.random.default_rng(4).integers(0, len(good), 40):
+        bad.append(good[:position] + bytes([good[position] ^ (1 << (position % 8))]) + good[position + 1 :])
     for content in bad:
         path.write_bytes(content)
         anew = Embedder(Counting(lambda s: rows), "mine", tmp_path, "a")

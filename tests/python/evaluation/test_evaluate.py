@@ -46,7 +46,7 @@ from sentencode.evaluation.data import digest_of
 from sentencode.evaluation.embeddings import Embedder
 
 
-def test_whatever_fails_in_one_task_leaves_the_others():
+def test_any_error_in_one_task_leaves_the_others():
     def odd(u, v):
         return 1 / 0
 
@@ -82,7 +82,7 @@ def test_failed_tasks_do_not_stop_others():
     assert report["mine"].error is report["alike"].error is None
 
 
-def test_ctrl_c_leaves_what_was_done(tmp_path):
+def test_ctrl_c_keeps_finished_tasks(tmp_path):
     """It is not an error of a task: the run stops, and the file has the results so far."""
     out = tmp_path / "report.json"
 
@@ -105,7 +105,7 @@ def test_ctrl_c_leaves_what_was_done(tmp_path):
         ("scipy.stats", similarity(), "fast"),
     ],
 )
-def test_what_to_install_is_said_at_once(monkeypatch, caplog, module, task, protocol):
+def test_missing_packages_are_named_at_once(monkeypatch, caplog, module, task, protocol):
     def never(sentences):
         raise AssertionError("encoded")
 
@@ -156,13 +156,13 @@ def test_similarity_is_scipys():
             correlations[key].append(expected.statistic)
         assert result[name]["nsamples"] == len(split)
     for key, of in (("pearson", stats.pearsonr), ("spearman", stats.spearmanr)):
-        of_all = result["all"][key]
-        assert of_all["mean"] == pytest.approx(np.mean(correlations[key]), rel=1e-6)
-        assert of_all["wmean"] == pytest.approx(
+        all_pairs = result["all"][key]
+        assert all_pairs["mean"] == pytest.approx(np.mean(correlations[key]), rel=1e-6)
+        assert all_pairs["wmean"] == pytest.approx(
             (30 * correlations[key][0] + 40 * correlations[key][1]) / 70, rel=1e-6
         )
         pooled = of(np.concatenate(cosines), np.concatenate(golds)).statistic
-        assert of_all["pooled"] == pytest.approx(pooled, rel=1e-5)
+        assert all_pairs["pooled"] == pytest.approx(pooled, rel=1e-5)
         low, high = result.intervals[f"all.{key}.pooled"]
         assert low < pooled < high
     assert result.headline == "all.pearson.wmean"
@@ -252,7 +252,7 @@ def test_two_pairs_lie_on_a_line():
     assert result.intervals == {}
 
 
-def test_says_what_is_missing(tmp_path):
+def test_missing_data_is_named(tmp_path):
     with pytest.raises(ValueError, match="data is missing: the folder that the files of MR are in"):
         se.evaluate(rows_of, "MR")
     with pytest.raises(ValueError, match="NoTask"):
@@ -323,7 +323,7 @@ def test_labels_of_other_types_become_ours(labels):
         (np.array([0, 2**63], np.uint64), ValueError, r"labels must fit int64, but labels\[1\] is 92"),
     ],
 )
-def test_labels_that_are_none(labels, error, message):
+def test_wrong_labels(labels, error, message):
     with pytest.raises(error, match=message):
         Task("mine", {"all": Split((["a", "b"],), labels)}, Kind("classification", "nested", features=("u",)))
 
@@ -333,7 +333,7 @@ def test_classes_need_a_validation():
         Kind("classification", features=("u",))
 
 
-def test_the_digest_of_a_task_does_not_tell_what_it_has_not():
+def test_the_digest_of_a_task_ignores_absent_fields():
     """New attributes of kinds do not change digests in old reports."""
     task = similarity()
     longer = make_dataclass("Kind", [("more", bool, False)], bases=(Kind,), frozen=True)

@@ -173,7 +173,7 @@ def test_refuses(task, options, message):
         ({"x": (0, 1), "y": (1, 2), "logarithmic": True}, "x must be positive"),
     ],
 )
-def test_what_is_no_curve(values, message):
+def test_wrong_arguments(values, message):
     with pytest.raises(ValueError, match=message):
         Curve(**values)
 
@@ -228,8 +228,8 @@ def test_plots(two):
     pytest.importorskip("matplotlib")
     figure = plots.curves(two)
     first, second = figure.axes
-    drawn = [line.get_ydata().tolist() for line in first.lines]
-    assert drawn == [list(report.curves["TREC"].y) for report in two]
+    curves = [line.get_ydata().tolist() for line in first.lines]
+    assert curves == [list(report.curves["TREC"].y) for report in two]
     assert first.get_xscale() == "log"
     assert [label.get_text() for label in first.get_xticklabels()] == ["100", "200", "400"]
     assert (second.get_xlabel(), second.get_ylabel(), len(first.collections)) == ("step", "loss", 2)

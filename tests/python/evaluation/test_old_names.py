@@ -40,7 +40,7 @@ SAVED = Path(__file__).parent / "saved_before_rooms"
         ("solver", ["LogisticSolutions", "fit_logistic"]),
     ],
 )
-def test_modules_are_found(module, names):
+def test_old_modules_can_be_imported(module, names):
     loaded = importlib.import_module(f"sentencode.evaluation.{module}")
     for name in names:
         assert hasattr(loaded, name)

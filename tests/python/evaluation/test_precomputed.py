@@ -42,7 +42,7 @@ def files(tmp_path):
     return tmp_path
 
 
-def test_it_replaces_the_encoder():
+def test_precomputed_embeddings_replace_an_encoder():
     report = run(Precomputed(SENTENCES, ROWS, "mine"))
     assert report.encoder == "mine"
     assert report["alike"].figures == run(looked_up)["alike"].figures
@@ -54,13 +54,13 @@ def test_it_replaces_the_encoder():
 @pytest.mark.parametrize("name", ["sentences.txt", "sentences.txt.gz"])
 def test_files(files, name):
     for kind in (str, lambda path: path):
-        made = Precomputed(kind(files / name), kind(files / "rows.npy"))
-        assert isinstance(made.rows, np.memmap)
-        np.testing.assert_array_equal(made.encode([*SENTENCES[::-1]]), ROWS[::-1])
-        assert run(made).encoder == "rows"
+        encoder = Precomputed(kind(files / name), kind(files / "rows.npy"))
+        assert isinstance(encoder.rows, np.memmap)
+        np.testing.assert_array_equal(encoder.encode([*SENTENCES[::-1]]), ROWS[::-1])
+        assert run(encoder).encoder == "rows"
 
 
-def test_what_sentencode_encode_writes(tmp_path):
+def test_files_of_sentencode_encode(tmp_path):
     from sentencode.cli import main
 
     text = tmp_path / "sentences.txt"
@@ -69,8 +69,8 @@ def test_what_sentencode_encode_writes(tmp_path):
     vectors = se.WordVectors.from_array(words, np.random.default_rng(3).normal(size=(len(words), 4)))
     average = se.Average(vectors, tokenizer="whitespace")
     average.save(tmp_path / "average.sentencode")
-    given = ["--encoder", tmp_path / "average.sentencode", text, tmp_path / "rows.npy", "--quiet"]
-    assert main(["encode", *map(str, given)]) == 0
+    arguments = ["--encoder", tmp_path / "average.sentencode", text, tmp_path / "rows.npy", "--quiet"]
+    assert main(["encode", *map(str, arguments)]) == 0
     evaluated = run(Precomputed(text, tmp_path / "rows.npy"))
     assert evaluated["alike"].figures == run(average)["alike"].figures
 
@@ -82,8 +82,8 @@ def test_sentences_that_are_missing():
 
 
 def test_the_fingerprint_is_of_the_content(files):
-    made = Precomputed(SENTENCES, ROWS).fingerprint()
-    assert Precomputed(files / "sentences.txt", files / "rows.npy", "other").fingerprint() == made
+    fingerprint = Precomputed(SENTENCES, ROWS).fingerprint()
+    assert Precomputed(files / "sentences.txt", files / "rows.npy", "other").fingerprint() == fingerprint
     changed = ROWS.copy()
     changed[40, 4] += 1e-3
     others = [
@@ -92,7 +92,7 @@ def test_the_fingerprint_is_of_the_content(files):
         Precomputed([*SENTENCES[:-1], "."], ROWS),
         Precomputed([*SENTENCES[1::-1], *SENTENCES[2:]], ROWS),
     ]
-    assert len({made, *(other.fingerprint() for other in others)}) == 5
+    assert len({fingerprint, *(other.fingerprint() for other in others)}) == 5
 
 
 def test_embeddings_are_not_cached_and_reports_resume(tmp_path):
@@ -116,8 +116,8 @@ def test_sentences_that_are_there_twice():
 
 
 def test_embeddings_in_the_order_of_a_task():
-    made = Precomputed.of_task(task(), {"test": (ROWS[:20], ROWS[20:40])}, "aligned")
-    assert run(made)["alike"].figures == run(looked_up)["alike"].figures
+    encoder = Precomputed.of_task(task(), {"test": (ROWS[:20], ROWS[20:40])}, "aligned")
+    assert run(encoder)["alike"].figures == run(looked_up)["alike"].figures
     single = Task(
         "one", {"all": Split((SENTENCES[:20],), np.arange(20) % 2)}, Kind("classification", "nested")
     )
@@ -139,7 +139,7 @@ def test_sentences_of_tasks():
     assert sentences_of(task(), task()) == SENTENCES[:40]
 
 
-def test_says_what_is_wrong(files):
+def test_wrong_arguments(files):
     with pytest.raises(ValueError, match="rows has 40 rows for 41 sentences of sentences"):
         Precomputed(SENTENCES, ROWS[:-1])
     with pytest.raises(ValueError, match=r"rows.npy has 41 rows for 40 sentences of sentences"):

@@ -92,6 +92,6 @@ def write_cr(folder):
     """Two small files in SentEval's layout."""
     sentences = some_sentences(40, 0)
     (folder / "downstream" / "CR").mkdir(parents=True)
-    for kind, wanted in (("pos", 1), ("neg", 0)):
-        chosen = [s for s in sentences if labels_of([s])[0] == wanted]
+    for kind, label in (("pos", 1), ("neg", 0)):
+        chosen = [s for s in sentences if labels_of([s])[0] == label]
         (folder / "downstream" / "CR" / f"custrev.{kind}").write_text("\n".join(chosen) + "\n")

@@ -56,13 +56,13 @@ def test_any_flipped_bit_is_detected(files, tmp_path, kind, samples):
     if kind in NEURAL:
         pytest.importorskip("torch")
         neural_encoder(kind).save(files / kind)
-    content, chance = (files / kind).read_bytes(), random.Random(kind)
+    content, generator = (files / kind).read_bytes(), random.Random(kind)
     (tmp_path / kind).mkdir()
     damaged, whole = tmp_path / kind / "damaged", rows_of(files / kind)
     # Every byte of short files; of longer ones, as many.
-    for offset in sorted(chance.sample(range(len(content)), min(len(content), samples))):
+    for offset in sorted(generator.sample(range(len(content)), min(len(content), samples))):
         data = bytearray(content)
-        data[offset] ^= 1 << chance.randrange(8)
+        data[offset] ^= 1 << generator.randrange(8)
         damaged.write_bytes(data)
         try:
             rows = rows_of(damaged)

@@ -178,7 +178,7 @@ def content_of(folder):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*are built again:UserWarning")
 @pytest.mark.parametrize("job", JOBS, ids=lambda job: job.__name__)
-def test_nothing_elsewhere_is_written_through_a_link(job, tmp_path):
+def test_no_file_is_written_through_a_link(job, tmp_path):
     if job is train:
         pytest.importorskip("torch")
     first = tmp_path / "first" / "folder"

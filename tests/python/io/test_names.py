@@ -99,7 +99,7 @@ def test_an_encoder_moves_together_with_its_vectors(apart, tmp_path):
     assert b"here" not in (moved / "sif").read_bytes()
 
 
-def test_vectors_are_taken_from_elsewhere(apart, tmp_path):
+def test_vectors_can_be_passed_to_load(apart, tmp_path):
     encoder, folder = apart
     elsewhere = (folder / "below" / "vectors").rename(tmp_path / "elsewhere")
     with pytest.raises(FileNotFoundError, match="vectors"):
@@ -142,7 +142,7 @@ def test_special_files_are_refused(apart):
 
 
 @pytest.mark.parametrize("linked", ["file", "folder", "folder of all"])
-def test_links_lead_to_vectors_in_the_folder_alone(apart, tmp_path, linked):
+def test_links_to_vectors_outside_of_the_folder_are_refused(apart, tmp_path, linked):
     encoder, folder = apart
     inside, outside = folder / "below", tmp_path / "outside"
     if linked == "file":  # first to a file of the same folder
@@ -382,19 +382,19 @@ def test_every_function_that_takes_a_path_refuses_a_null_byte(tmp_path):
     try:
         functions_called = calls()
         assert set(functions_called) == set(parameters_with_paths())
-        taken = []
+        parameters = []
         for name, call in functions_called.items():
             odd = tmp_path / "odd"
             for path in (f"{odd}\0/x", os.fsencode(odd) + b"\0", Path(f"{odd}\0.npy")):
                 try:
                     call(path)
-                    taken.append((name, path, "taken"))
+                    parameters.append((name, path, "taken"))
                 except ValueError as error:
                     if "null byte" not in str(error) or isinstance(error, se.FormatError):
-                        taken.append((name, path, repr(error)))
+                        parameters.append((name, path, repr(error)))
                 except Exception as error:
-                    taken.append((name, path, repr(error)))
-        assert not taken, "\n".join(map(str, taken))
+                    parameters.append((name, path, repr(error)))
+        assert not parameters, "\n".join(map(str, parameters))
         assert not (tmp_path / "odd").exists()
     finally:
         se.set_cache_dir(None)

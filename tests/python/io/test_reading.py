@@ -122,7 +122,7 @@ def report(tmp_path):
     return path
 
 
-def test_a_report_is_read_as_it_was_written(report):
+def test_a_report_is_read_unchanged(report):
     loaded = Report.load(report)
     assert loaded["mine"].figures == {"acc": 61.5, "all": {"pearson": (0.5, 0.01)}}
     assert loaded["mine"].intervals == {"acc": Interval(60.0, 63.0)}

@@ -35,9 +35,9 @@ def charsmap(replacements, *, size=512, text=None):
         units[child] = key | 1 << 8 | (child ^ offset) << 10
         units[offset] = len(texts) | 1 << 31
         texts += value.encode() + b"\0"
-    found = np.array(units, "<u4").tobytes()
+    trie = np.array(units, "<u4").tobytes()
     return base64.b64encode(
-        len(found).to_bytes(4, "little") + found + (texts if text is None else text)
+        len(trie).to_bytes(4, "little") + trie + (texts if text is None else text)
     ).decode()
 
 
@@ -213,7 +213,7 @@ BOUNDLESS = {
 
 
 @pytest.mark.parametrize("name", BOUNDLESS)
-def test_tokenizers_that_nothing_bounds_need_trust(tmp_path, name):
+def test_unbounded_tokenizers_require_trust(tmp_path, name):
     content = json.dumps({**json.loads(tokenizer().to_str()), **BOUNDLESS[name]})
     path = saved(tmp_path / "file", content)
     with pytest.raises(ValueError, match=r"could hang, or fill the memory.*trust_tokenizer=True") as caught:
@@ -275,13 +275,13 @@ def test_a_table_that_passes_never_panics(tmp_path):
     """Of many damaged tables, those that are not refused normalise every character."""
     from sentencode.text.tokenizer_json import check_tokenizer_json
 
-    chance, outcomes = np.random.default_rng(1), {True: 0, False: 0}
+    generator, outcomes = np.random.default_rng(1), {True: 0, False: 0}
     whole = base64.b64decode(charsmap({key: chr(key).lower() for key in b"ABCDEFGHIJKLM"}))
     texts = ["".join(map(chr, range(begin, begin + 999))) for begin in (1, 1000, 0x3000, 0xF900)]
     for _ in range(300):
         data = bytearray(whole)
-        for place in chance.integers(4, len(data), 3):
-            data[place] = chance.integers(256)
+        for position in generator.integers(4, len(data), 3):
+            data[position] = generator.integers(256)
         table = base64.b64encode(data).decode()
         try:
             check_tokenizer_json(with_table(table))

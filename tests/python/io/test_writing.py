@@ -38,7 +38,7 @@ def end(process):
 
 
 @pytest.mark.parametrize("write", ["whole_file", "save"])
-def test_leftovers_of_the_killed_are_removed_and_files_of_the_living_are_not(tmp_path, write):
+def test_only_temporary_files_of_dead_processes_are_removed(tmp_path, write):
     path = tmp_path / "file"
     killed, alive = writer(path), writer(path)
     other = writer(tmp_path / "other")
@@ -60,7 +60,7 @@ def test_leftovers_of_the_killed_are_removed_and_files_of_the_living_are_not(tmp
         end(alive)
 
 
-def test_files_of_others_that_look_alike_stay(tmp_path):
+def test_other_files_with_similar_names_stay(tmp_path):
     for name in (
         "file.part-1-2",
         "file.sentencode-part-1",

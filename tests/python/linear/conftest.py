@@ -23,6 +23,15 @@ WORDS = [
 ]
 
 
+# Pairs of sentences and their similarity
+PAIRS = (
+    ("the man plays", "a man plays a guitar"),
+    ("the dog", "a big house"),
+    ("small cat", "the cat sleeps"),
+)
+SCORES = (4.0, 0.5, 3.0)
+
+
 @pytest.fixture(scope="session")
 def vectors():
     rng = np.random.default_rng(7)
@@ -56,7 +65,7 @@ FAMILIES = {
 
 @pytest.fixture(scope="session", params=FAMILIES)
 def encoder(request, vectors, sentences):
-    """A fitted encoder of every kind. Do not change it."""
+    """A fitted encoder of each kind, shared by all tests: do not change it."""
     return FAMILIES[request.param](vectors).fit(sentences)
 
 

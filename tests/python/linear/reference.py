@@ -1,4 +1,4 @@
-"""The encoders as their papers write them: sentence by sentence in NumPy, float64."""
+"""The encoders by the equations of their papers, one sentence at a time, in float64."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def words_of(vectors, weights, sentence):
-    """x_1 ... x_l: the known words' weighted vectors."""
+    """x_1 ... x_l: the weighted vectors of the known words."""
     known = [w for w in sentence.split() if w in vectors]
     rows = np.array([vectors[w].astype(np.float64) for w in known]).reshape(-1, vectors.dim)
     return rows * np.array([weights[w] for w in known]).reshape(-1, 1)
@@ -33,8 +33,7 @@ def mean(x):
 
 
 def normalised_mean(x, weights_column):
-    """uSIF's public code: each dimension is divided by its norm over the sentence, then words are
-    weighted."""
+    """As in the public code of uSIF: divide dimensions by their norm in the sentence, then weight words."""
     if not len(x):
         return np.zeros(x.shape[1])
     norms = np.linalg.norm(x, axis=0)
@@ -42,13 +41,13 @@ def normalised_mean(x, weights_column):
 
 
 def leading_directions(means, count):
-    """Right singular vectors of the rows, and singular values."""
+    """Right singular vectors of the embeddings, and singular values."""
     _, s, vt = np.linalg.svd(means, full_matrices=False)
     return vt[:count], s[:count]
 
 
 def data_matrix(data):
-    """Xi: one row for every prefix of every sentence, its last word first."""
+    """Xi: one row for each prefix of each sentence, last word first."""
     n, longest = data[0].shape[1], max(map(len, data))
     rows = []
     for x in data:
@@ -77,7 +76,7 @@ def state(x, a, b):
     return h
 
 
-def told(h, a, b, length):
+def reconstructions(h, a, b, length):
     words = []
     for _ in range(length):
         words.append(a.T @ h)
@@ -90,5 +89,5 @@ def embedding(x, a, b, mode):
         return state(x, a, b)
     if not len(x):
         return np.zeros(x.shape[1])
-    again = told(state(x, a, b), a, b, len(x)).mean(0)
+    again = reconstructions(state(x, a, b), a, b, len(x)).mean(0)
     return again if mode == "reconstruction" else x.mean(0) - again

@@ -8,6 +8,7 @@ import pytest
 import sentencode as se
 
 from . import reference as ref
+from .conftest import PAIRS, SCORES
 
 NEW = ["the man plays a guitar .", "a small dog sleeps", "big big house", "", "xyzzy", "the"]
 CLOSE = {"atol": 2e-6, "rtol": 1e-5}
@@ -36,7 +37,7 @@ def test_sif(vectors, sentences, components, a):
     assert sif.n_sentences_ == 200
 
 
-def test_sif_on_what_is_evaluated(vectors, sentences):
+def test_sif_of_the_evaluated_sentences(vectors, sentences):
     paper = se.SIF(vectors, statistics="evaluated", components=2)
     assert paper.fitted
     np.testing.assert_array_equal(
@@ -80,10 +81,10 @@ class TestEvaluated:
         tokens = [text.split() for text in b]
         np.testing.assert_array_equal(paper.similarity(a, tokens), both.similarity(a, b))
         assert not paper.similarity("xyzzy", ["", "?"]).any()
-        rows = paper.encode(a)  # rows that were made before are taken as they are
+        rows = paper.encode(a)  # embeddings are compared unchanged
         np.testing.assert_array_equal(paper.similarity(rows, a), se.similarity(rows, rows))
 
-    def test_there_is_nothing_learnt(self, paper, vectors, sentences, tmp_path):
+    def test_statistics_of_the_evaluated_sentences_are_not_stored(self, paper, vectors, sentences, tmp_path):
         assert paper.fit(sentences) is paper
         assert paper.partial_fit(sentences).fitted
         fitted = se.SIF(vectors).fit(sentences)
@@ -105,7 +106,7 @@ class TestEvaluated:
         with pytest.raises(ValueError, match="components must be from 0"):
             paper.set_params(components=99).fit(sentences)
 
-    def test_it_can_be_switched(self, vectors, sentences):
+    def test_statistics_can_be_switched(self, vectors, sentences):
         sif = se.SIF(vectors).fit(sentences[:50])
         rows = sif.encode(sentences)
         sif.set_params(statistics="evaluated")
@@ -116,7 +117,7 @@ class TestEvaluated:
 
 @pytest.mark.parametrize("normalize", ["dimension", "none"])
 def test_usif(vectors, sentences, normalize):
-    weights = ref.usif_weights(vectors, 3)  # with 14 words, no word is as frequent as longer sentences ask
+    weights = ref.usif_weights(vectors, 3)  # for longer sentences, none of 14 words is frequent enough
     ones = dict.fromkeys(weights, 1.0)
 
     def raw(texts):
@@ -135,7 +136,7 @@ def test_usif(vectors, sentences, normalize):
     np.testing.assert_allclose(usif.encode(NEW), expected, atol=1e-5, rtol=1e-4)
 
 
-def test_frequencies_from_elsewhere(vectors, sentences, tmp_path):
+def test_user_defined_frequencies(vectors, sentences, tmp_path):
     counts = {"the": 100, "dog": 3, "cat": 1}
     file = tmp_path / "counts.txt"
     file.write_text("".join(f"{w} {c}\n" for w, c in counts.items()))
@@ -155,74 +156,67 @@ class TestDegenerateInput:
         sif = se.SIF(vectors).fit(["the dog sleeps"])
         assert not sif.encode("the dog sleeps").any()
 
-    def test_all_alike(self, vectors):
+    def test_sif_of_equal_sentences(self, vectors):
         sif = se.SIF(vectors, components=3).fit(["the dog"] * 10)
         assert not sif.encode("the dog").any()
         assert not sif.components_[1:].any()
         assert sif.encode("a cat").any()
 
     @pytest.mark.parametrize("sentences", [[], [""], ["xyzzy"]])
-    def test_nothing_to_learn_from(self, vectors, sentences):
+    def test_fit_without_sentences(self, vectors, sentences):
         for encoder in (se.SIF(vectors), se.USIF(vectors), se.LAES(vectors, hidden=3)):
             with pytest.raises(ValueError, match=r"nothing to fit to: .*(no sentence|no word)"):
                 encoder.fit(sentences)
             assert not encoder.fitted
 
-    def test_nothing_but_average_needs_nothing(self, vectors):
+    def test_average_is_fitted_without_sentences(self, vectors):
         np.testing.assert_array_equal(se.Average(vectors).fit([]).encode("dog"), vectors["dog"])
 
 
 class TestSelect:
-    PAIRS = (
-        ("the man plays", "a man plays a guitar"),
-        ("the dog", "a big house"),
-        ("small cat", "the cat sleeps"),
-    )
-    SCORES = (4.0, 0.5, 3.0)
-
-    def test_it_is_the_curve_of_single_encoders(self, vectors, sentences):
+    def test_curves_equal_those_of_single_encoders(self, vectors, sentences):
         sif = se.SIF(vectors).fit(sentences)
-        found = sif.select(self.PAIRS, self.SCORES)
-        assert found.settings.tolist() == list(range(7))
-        assert np.isnan(found.curves["SIF"][6])  # with all six nothing is left of any row
+        selection = sif.select(PAIRS, SCORES)
+        assert selection.settings.tolist() == list(range(7))
+        assert np.isnan(selection.curves["SIF"][6])  # all six components removed: zero embeddings
         for components in range(6):
             one = se.SIF(vectors, components=components).fit(sentences)
-            cosines = one.similarity_pairwise(*zip(*self.PAIRS, strict=True))
-            expected = np.corrcoef(cosines, self.SCORES)[0, 1]
-            np.testing.assert_allclose(found.curves["SIF"][components], expected, atol=1e-5)
-        best = int(np.nanargmax(found.curves["SIF"]))
-        assert (found.components, found.score) == (best, found.curves["SIF"][best])
+            cosines = one.similarity_pairwise(*zip(*PAIRS, strict=True))
+            expected = np.corrcoef(cosines, SCORES)[0, 1]
+            np.testing.assert_allclose(selection.curves["SIF"][components], expected, atol=1e-5)
+        best = int(np.nanargmax(selection.curves["SIF"]))
+        assert (selection.components, selection.score) == (best, selection.curves["SIF"][best])
         one = se.SIF(vectors, components=best).fit(sentences)
-        np.testing.assert_allclose(found.encode(NEW), one.encode(NEW), atol=1e-6)
-        assert found.encoder.components == best
-        assert sif.components == 1  # the one that was asked stays
+        np.testing.assert_allclose(selection.encode(NEW), one.encode(NEW), atol=1e-6)
+        assert selection.encoder.components == best
+        assert sif.components == 1  # unchanged
 
-    def test_rounding_correlates_with_nothing(self):
+    def test_rounding_noise_has_no_correlation(self):
         vectors = se.WordVectors.from_dict({"a": [3, 1], "b": [1, 2], "c": [2, 5]})
         laes = se.LAES(vectors, hidden=2, mode="hidden", a=None).fit(["a b", "b c a", "c"])
         pairs = [("a", "b"), ("a b c", "c c"), ("b c", "c a"), ("a a b", "b")]
-        # With one unit, and words of one half-plane, all states point the same way.
+        # With one unit and words in one half-plane, all states have the same sign.
         one, two = laes.select(pairs, [1, 3, 2, 4], [1, 2]).curves["forward"]
         assert np.isnan(one)
         assert not np.isnan(two)
 
-    def test_some_values(self, vectors, sentences):
-        found = se.SIF(vectors).fit(sentences).select(self.PAIRS, self.SCORES, components=[4, 2, 2, 99])
-        assert found.settings.tolist() == [2, 4]
+    def test_selected_numbers_of_components(self, vectors, sentences):
+        selection = se.SIF(vectors).fit(sentences).select(PAIRS, SCORES, components=[4, 2, 2, 99])
+        assert selection.settings.tolist() == [2, 4]
 
-    def test_it_can_be_saved_shown_and_drawn(self, vectors, sentences, tmp_path):
-        found = se.SIF(vectors).fit(sentences).select(self.PAIRS, self.SCORES)
-        found.save(tmp_path / "best")
-        np.testing.assert_array_equal(se.load(tmp_path / "best").encode(NEW), found.encode(NEW))
-        assert repr(found).startswith(f"Selection(components={found.components}")
-        assert "best components" in found._repr_html_()
+    def test_selections_are_saved_and_plotted(self, vectors, sentences, tmp_path):
+        selection = se.SIF(vectors).fit(sentences).select(PAIRS, SCORES)
+        selection.save(tmp_path / "best")
+        np.testing.assert_array_equal(se.load(tmp_path / "best").encode(NEW), selection.encode(NEW))
+        assert repr(selection).startswith(f"Selection(components={selection.components}")
+        assert "best components" in selection._repr_html_()
         with pytest.raises(AttributeError, match="of components, not of hidden"):
-            found.hidden  # noqa: B018
+            selection.hidden  # noqa: B018
         pytest.importorskip("matplotlib").use("agg")
         from matplotlib import pyplot
 
-        assert found.plot().get_xlabel() == "components"
-        assert len(found.plot(pyplot.gca()).lines) >= 4
+        assert selection.plot().get_xlabel() == "components"
+        assert len(selection.plot(pyplot.gca()).lines) >= 4
         pyplot.close("all")
 
     @pytest.mark.parametrize(
@@ -238,15 +232,15 @@ class TestSelect:
             ([("xyzzy", "?")] * 2, [1, 2], r"select: no number of (hidden|components) has a corr"),
         ],
     )
-    def test_what_does_not_go_together(self, vectors, sentences, pairs, scores, message):
+    def test_wrong_arguments(self, vectors, sentences, pairs, scores, message):
         for encoder in (se.SIF(vectors), se.LAES(vectors, hidden=3)):
             with pytest.raises(ValueError, match=message):
                 encoder.fit(sentences).select(pairs, scores)
 
-    def test_no_curve_no_choice(self):
+    def test_selection_requires_a_correlation(self):
         curves = {"sum": np.array([np.nan, np.nan]), "forward": np.array([0.5, 0.1])}
         settings = np.array([1, 2])
         with pytest.raises(ValueError, match="no number of hidden has a correlation"):
             se.linear.Selection.of("hidden", settings, curves, lambda *_: None, candidates=["sum"])
-        found = se.linear.Selection.of("hidden", settings, curves, lambda *_: None)
-        assert (found.variant, found.hidden, found.score) == ("forward", 1, 0.5)
+        selection = se.linear.Selection.of("hidden", settings, curves, lambda *_: None)
+        assert (selection.variant, selection.hidden, selection.score) == ("forward", 1, 0.5)

@@ -1,4 +1,4 @@
-"""A sentence's row depends on nothing but the sentence: alone, in any batch, with any number of threads."""
+"""An embedding depends only on its sentence, and not on the batch or the number of threads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ quick = settings(deadline=None, max_examples=25, suppress_health_check=[HealthCh
 
 
 @pytest.fixture(autouse=True)
-def threads_as_before():
+def restored_threads():
     before = se.num_threads()
     yield
     se.set_num_threads(before)
@@ -42,14 +42,14 @@ def test_embeddings_do_not_depend_on_the_batch(encoder, sentences, batch_size, r
 
 @pytest.fixture(scope="session")
 def white(encoder, sentences):
-    """The encoder for texts that white space cuts."""
+    """The encoder with a tokenizer that splits at white space."""
     return type(encoder)(**{**encoder.get_params(deep=False), "tokenizer": "whitespace"}).fit(sentences)
 
 
 @quick
 @given(st.lists(st.lists(st.sampled_from(WORDS), max_size=12), max_size=12))
 def test_tokens_bytes_and_text_are_the_same(white, sentences):
-    # "n't" alone is no contraction, so only white space cuts these texts as the tokens do.
+    # Only this tokenizer splits "n't" alone as the tokens do.
     texts = [" ".join(tokens) for tokens in sentences]
     rows = white.encode(sentences)
     np.testing.assert_array_equal(white.encode([[t.encode() for t in tokens] for tokens in sentences]), rows)
@@ -67,18 +67,21 @@ def test_many_sentences_on_many_threads(encoder, sentences):
         np.testing.assert_allclose(encoder.encode(many, batch_size=333), expected, **TOLERANCE)
 
 
-@pytest.mark.parametrize("scale", [1e-30, 1e-20, 1e16])
-@pytest.mark.parametrize("family", sorted(set(FAMILIES) - {"laes concat"}))
-def test_directions_of_rows_do_not_depend_on_the_size_of_vectors(family, scale):
+def scaled(family, scale):
+    """A fitted encoder with vectors of this scale, and its sentences."""
     random = np.random.default_rng(3)
     words = [f"w{i}" for i in range(200)]
-    rows = random.normal(size=(200, 67)).astype(np.float32)
+    rows = (scale * random.normal(size=(200, 67)).astype(np.float32)).astype(np.float32)
     texts = [" ".join(random.choice(words, random.integers(1, 30))) for _ in range(50)]
+    return FAMILIES[family](se.WordVectors.from_array(words, rows, range(200, 0, -1))).fit(texts), texts
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-20, 1e16])
+@pytest.mark.parametrize("family", sorted(set(FAMILIES) - {"laes concat"}))
+def test_directions_of_embeddings_do_not_depend_on_the_scale_of_vectors(family, scale):
     usual, other = (
-        FAMILIES[family](se.WordVectors.from_array(words, table.astype(np.float32), range(200, 0, -1)))
-        .fit(texts)
-        .encode(texts, normalize_embeddings=True)
-        for table in (rows, rows * scale)
+        encoder.encode(texts, normalize_embeddings=True)
+        for encoder, texts in (scaled(family, 1), scaled(family, scale))
     )
     np.testing.assert_allclose(other, usual, atol=1e-4)
     assert np.abs(usual).max(axis=1).min() > 0.05
@@ -86,17 +89,10 @@ def test_directions_of_rows_do_not_depend_on_the_size_of_vectors(family, scale):
 
 @pytest.mark.parametrize("scale", [1e-30, 1e-20, 1e16])
 @pytest.mark.parametrize("family", ["sif", "laes residual"])
-def test_selection_does_not_depend_on_the_size_of_vectors(family, scale):
-    random = np.random.default_rng(3)
-    words = [f"w{i}" for i in range(200)]
-    rows = random.normal(size=(200, 67)).astype(np.float32)
-    texts = [" ".join(random.choice(words, random.integers(1, 30))) for _ in range(50)]
-    pairs, gold = list(zip(texts, texts[::-1], strict=True)), np.arange(50) % 7
+def test_selection_does_not_depend_on_the_scale_of_vectors(family, scale):
     usual, other = (
-        FAMILIES[family](se.WordVectors.from_array(words, table.astype(np.float32), range(200, 0, -1)))
-        .fit(texts)
-        .select(pairs, gold)
-        for table in (rows, rows * scale)
+        encoder.select(list(zip(texts, texts[::-1], strict=True)), np.arange(50) % 7)
+        for encoder, texts in (scaled(family, 1), scaled(family, scale))
     )
     for name, curve in usual.curves.items():
         np.testing.assert_allclose(other.curves[name], curve, atol=1e-3)
@@ -104,31 +100,25 @@ def test_selection_does_not_depend_on_the_size_of_vectors(family, scale):
 
 @pytest.mark.parametrize("size", [2.0**-10, 2.0**10])
 @pytest.mark.parametrize("family", ["weighted average", "sif", "usif", "laes hidden", "laes residual"])
-def test_rounding_is_relative_to_what_rows_are_made_of(family, size):
-    """The promise holds for vectors of any size."""
-    random = np.random.default_rng(3)
-    words = [f"w{i}" for i in range(200)]
-    rows = (size * random.normal(size=(200, 67))).astype(np.float32)
-    encoder = FAMILIES[family](se.WordVectors.from_array(words, rows, range(200, 0, -1)))
-    texts = [" ".join(random.choice(words, random.integers(1, 30))) for _ in range(50)]
-    encoder.fit(texts)
+def test_rounding_is_relative_to_the_word_vectors(family, size):
+    encoder, texts = scaled(family, size)
     se.set_num_threads(1)
     alone = [encoder.encode(text) for text in texts]
-    # A difference's rounding is that of what it is taken from: of sentences' means, and of words' vectors.
-    least = np.linalg.norm(rows, axis=1).max() if family != "laes hidden" else 0
+    # A difference is rounded like its operands: means of sentences, and word vectors.
+    least = np.linalg.norm(encoder.vectors.matrix(), axis=1).max() if family != "laes hidden" else 0
     for threads, batch_size in [(1, 7), (2, 50), (3, 16)]:
         se.set_num_threads(threads)
         for row, expected in zip(encoder.encode(texts, batch_size), alone, strict=True):
             assert np.linalg.norm(row - expected) <= 1e-6 * max(np.linalg.norm(expected), least)
 
 
-def test_sentences_without_known_words_have_zero_rows(encoder):
+def test_sentences_without_known_words_are_zero(encoder):
     rows = encoder.encode(["", "   ", "xyzzy plugh", "the dog"])
     assert not rows[:3].any()
     assert rows[3].any()
 
 
-def test_rows_do_not_change_the_dtype(encoder):
+def test_precision_and_out(encoder):
     assert encoder.encode(["the dog", "a"], precision="float16").dtype == np.float16
     out = np.empty((2, encoder.dim), np.float32)
     np.testing.assert_allclose(

@@ -8,6 +8,7 @@ import pytest
 import sentencode as se
 
 from . import reference as ref
+from .conftest import PAIRS, SCORES
 
 NEW = ["the man plays a guitar .", "a small dog sleeps", "big big house", "the", "the man " * 12]
 MODES = ["hidden", "reconstruction", "residual"]
@@ -19,44 +20,46 @@ def data_of(vectors, a, sentences, direction="forward"):
     return [x[::-1] for x in data] if direction == "backward" else data
 
 
-def assert_same_up_to_signs(a, b, found_a, found_b):
-    """A singular vector and its negative serve alike."""
-    signs = np.sign((a * found_a).sum(1))
-    np.testing.assert_allclose(found_a, a * signs[:, None], atol=2e-4)
-    np.testing.assert_allclose(found_b, b * signs[:, None] * signs[None, :], atol=2e-4)
+def assert_same_up_to_signs(actual_a, actual_b, a, b):
+    """Compare parameters, which are unique up to the signs of the singular vectors; return the signs."""
+    signs = np.sign((a * actual_a).sum(1))
+    np.testing.assert_allclose(actual_a, a * signs[:, None], atol=2e-4)
+    np.testing.assert_allclose(actual_b, b * signs[:, None] * signs[None, :], atol=2e-4)
     return signs
 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("direction", ["forward", "backward"])
 @pytest.mark.parametrize("hidden", [1, 4, 9])
-def test_one_direction(vectors, sentences, mode, direction, hidden):
+@pytest.mark.parametrize("count", [3, 200])  # solved in the dual, in the primal
+def test_one_direction(vectors, sentences, mode, direction, hidden, count):
+    sentences = sentences[:count]
     a, b, s = ref.autoencoder(data_of(vectors, 1e-2, sentences, direction), hidden)
     laes = se.LAES(vectors, hidden=hidden, mode=mode, direction=direction, a=1e-2).fit(sentences)
-    signs = assert_same_up_to_signs(a, b, laes.A_, laes.B_)
+    signs = assert_same_up_to_signs(laes.A_, laes.B_, a, b)
     np.testing.assert_allclose(laes.singular_values_, s, rtol=1e-4)
     expected = np.array([ref.embedding(x, a, b, mode) for x in data_of(vectors, 1e-2, NEW, direction)])
     if mode == "hidden":
         expected *= signs
     np.testing.assert_allclose(laes.encode(NEW), expected, atol=3e-4)
-    assert (laes.n_sentences_, laes.n_tokens_) == (200, sum(len(s.split()) for s in sentences))
+    assert (laes.n_sentences_, laes.n_tokens_) == (count, sum(len(s.split()) for s in sentences))
 
 
-def test_the_default_is_what_the_paper_proposes(vectors, sentences):
+def test_the_default_is_the_papers_proposal(vectors, sentences):
     laes = se.LAES(vectors, hidden=5)
     assert laes.mode == "residual"
     same = se.LAES(vectors, hidden=5, mode="residual").fit(sentences)
     np.testing.assert_array_equal(laes.fit(sentences).encode(NEW), same.encode(NEW))
 
 
-def test_residuals_of_nothing_are_warned_of(vectors):
+def test_zero_residuals_warn(vectors):
     with pytest.warns(UserWarning, match=r"2 hidden units reconstruct these 2 sentences exactly.*hidden=150"):
         laes = se.LAES(vectors).fit(["the dog", "the dog"])
     assert not laes.encode("the dog").any()
-    se.LAES(vectors, mode="hidden").fit(["the dog"])  # has more to say
+    se.LAES(vectors, mode="hidden").fit(["the dog"])  # no warning
 
 
-def test_what_no_memory_holds_is_refused(vectors, sentences):
+def test_statistics_larger_than_memory_are_refused(vectors, sentences):
     laes = se.LAES(vectors, hidden=2_000_000, mode="hidden")  # B alone: 16 terabytes
     with pytest.raises(
         ValueError, match=r"2000000 hidden units need \d{5} GB, of \d+ GB .*: use a smaller max_"
@@ -82,11 +85,13 @@ def test_states_and_decode(vectors, sentences):
     x = data_of(vectors, None, NEW[:1])[0]
     states = laes.states(NEW[0])
     h = np.zeros(5)
-    for word, found in zip(x, states, strict=True):
+    for word, state in zip(x, states, strict=True):
         h = laes.A_ @ word + laes.B_ @ h
-        np.testing.assert_allclose(found, h, atol=1e-4)
+        np.testing.assert_allclose(state, h, atol=1e-4)
     np.testing.assert_allclose(laes.encode(NEW[0]), states[-1], atol=1e-5)
-    np.testing.assert_allclose(laes.decode(states[-1], 6), ref.told(h, laes.A_, laes.B_, 6), atol=1e-4)
+    np.testing.assert_allclose(
+        laes.decode(states[-1], 6), ref.reconstructions(h, laes.A_, laes.B_, 6), atol=1e-4
+    )
     np.testing.assert_array_equal(laes.states(NEW[0].split()), states)
     backward = se.LAES(vectors, hidden=5, a=None, direction="backward").fit(sentences)
     assert backward.decode(backward.states("the dog")[-1], 2).shape == (2, 6)
@@ -97,7 +102,7 @@ def test_states_and_decode(vectors, sentences):
         laes.states(NEW[0], "backward")
 
 
-def test_everything_can_be_told_at_full_rank(vectors, sentences):
+def test_reconstruction_is_exact_at_full_rank(vectors, sentences):
     some = sentences[:10]
     rank = np.linalg.matrix_rank(ref.data_matrix(data_of(vectors, None, some)))
     laes = se.LAES(vectors, hidden=rank + 5, mode="hidden", a=None).fit(some)
@@ -113,7 +118,7 @@ def test_everything_can_be_told_at_full_rank(vectors, sentences):
         laes.reconstruction_error(some, [0])
 
 
-def test_the_encoder_never_grows_what_it_reads(vectors, sentences):
+def test_one_step_never_increases_the_norm(vectors, sentences):
     laes = se.LAES(vectors, hidden=8).fit(sentences)
     together = laes.A_ @ laes.A_.T + laes.B_ @ laes.B_.T
     assert np.linalg.eigvalsh(together.astype(np.float64)).max() < 1 + 1e-5
@@ -137,9 +142,9 @@ def test_projection_is_the_best_state(vectors, sentences):
     _, _, ut = np.linalg.svd(ref.data_matrix(data), full_matrices=False)
     longest = max(map(len, data))
     z = np.array([np.concatenate([x[::-1].ravel(), np.zeros((longest - len(x)) * 6)]) for x in data])
-    found = projection.encode(sentences)
-    np.testing.assert_allclose(np.abs(found), np.abs(z @ ut[:6].T), atol=1e-3)
-    assert np.abs(found - recursive.encode(sentences)).max() > 1e-2  # below full rank they differ
+    embeddings = projection.encode(sentences)
+    np.testing.assert_allclose(np.abs(embeddings), np.abs(z @ ut[:6].T), atol=1e-3)
+    assert np.abs(embeddings - recursive.encode(sentences)).max() > 1e-2  # below full rank they differ
 
 
 def test_words_beyond_max_length_are_not_fitted_to(vectors):
@@ -149,36 +154,29 @@ def test_words_beyond_max_length_are_not_fitted_to(vectors):
 
 
 class TestSelect:
-    PAIRS = (
-        ("the man plays", "a man plays a guitar"),
-        ("the dog", "a big house"),
-        ("small cat", "the cat sleeps"),
-    )
-    SCORES = (4.0, 0.5, 3.0)
-
     @pytest.mark.parametrize("mode", MODES)
-    def test_it_is_the_curve_of_single_encoders(self, vectors, sentences, mode):
+    def test_curves_equal_those_of_single_encoders(self, vectors, sentences, mode):
         laes = se.LAES(vectors, hidden=6, mode=mode, direction="both").fit(sentences)
-        found = laes.select(self.PAIRS, self.SCORES)
-        assert set(found.curves) == {"forward", "backward", "sum", "concat"}
+        selection = laes.select(PAIRS, SCORES)
+        assert set(selection.curves) == {"forward", "backward", "sum", "concat"}
         for hidden in (1, 3, 6):
             for variant in ("sum", "concat"):
-                one = se.LAES(vectors, hidden=hidden, mode=mode, direction="both", combine=variant).fit(
-                    sentences
-                )
-                cosines = one.similarity_pairwise(*zip(*self.PAIRS, strict=True))
-                expected = np.corrcoef(cosines, self.SCORES)[0, 1]
-                np.testing.assert_allclose(found.curves[variant][hidden - 1], expected, atol=2e-3)
-        assert found.variant in ("sum", "concat")
-        assert found.encoder.get_params()["combine"] == found.variant
-        one = se.LAES(vectors, hidden=found.hidden, mode=mode, direction="both", combine=found.variant)
-        np.testing.assert_allclose(found.encode(NEW), one.fit(sentences).encode(NEW), atol=1e-4)
+                one = se.LAES(vectors, hidden=hidden, mode=mode, direction="both", combine=variant)
+                cosines = one.fit(sentences).similarity_pairwise(*zip(*PAIRS, strict=True))
+                expected = np.corrcoef(cosines, SCORES)[0, 1]
+                np.testing.assert_allclose(selection.curves[variant][hidden - 1], expected, atol=2e-3)
+        assert selection.variant in ("sum", "concat")
+        assert selection.encoder.get_params()["combine"] == selection.variant
+        one = se.LAES(
+            vectors, hidden=selection.hidden, mode=mode, direction="both", combine=selection.variant
+        )
+        np.testing.assert_allclose(selection.encode(NEW), one.fit(sentences).encode(NEW), atol=1e-4)
 
     def test_one_direction_some_sizes(self, vectors, sentences):
         laes = se.LAES(vectors, hidden=6, mode="residual").fit(sentences)
-        found = laes.select(np.array(self.PAIRS), list(self.SCORES), sizes=[5, 2])
-        assert found.settings.tolist() == [2, 5]
-        assert list(found.curves) == ["forward"]
-        assert found.encoder.hidden == found.hidden
+        selection = laes.select(np.array(PAIRS), list(SCORES), sizes=[5, 2])
+        assert selection.settings.tolist() == [2, 5]
+        assert list(selection.curves) == ["forward"]
+        assert selection.encoder.hidden == selection.hidden
         with pytest.raises(ValueError, match="sizes must be from 1 to 6, the number of units, got"):
-            laes.select(self.PAIRS, self.SCORES, sizes=[7])
+            laes.select(PAIRS, SCORES, sizes=[7])

@@ -1,4 +1,4 @@
-"""What LAES takes in memory, and what its threads wait for. Each in a process of its own."""
+"""Memory and threads of LAES. Each test runs in its own process."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def output_of(script: str, seconds: float = 300) -> str:
     ids=["error", "select", "encode", "fit", "long error", "long select"],
 )
 def test_memory_is_bounded_by_words(action, megabytes):
-    found = output_of(
+    output = output_of(
         f"""
         laes = se.LAES(vectors_of(100), hidden=5, max_length=16).fit(sentences_of(3000, 12))
         laes.reconstruction_error(sentences_of(3000, 12), [1, 5])
@@ -60,7 +60,7 @@ def test_memory_is_bounded_by_words(action, megabytes):
         print(peak() - before)
         """
     )
-    assert float(found) < megabytes
+    assert float(output) < megabytes
 
 
 def test_hidden_states_need_no_table_of_sums():
@@ -77,7 +77,7 @@ def test_hidden_states_need_no_table_of_sums():
         for mode, length in (("hidden", 64), ("residual", 64), ("residual", 4))
     )
     assert residual - hidden > 0.7 * table
-    assert short < 0.5 * table  # tables are as long as sentences ask for
+    assert short < 0.5 * table  # tables are as long as the longest sentence
 
 
 FITTING_AND_READING = """

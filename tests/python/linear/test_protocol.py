@@ -37,7 +37,7 @@ def test_parts_and_merged_parts_are_the_whole(unfitted, sentences):
     same(left.merge(right), whole, exact=False)
 
 
-def test_fit_forgets(unfitted, sentences):
+def test_fit_discards_earlier_statistics(unfitted, sentences):
     once = copy.deepcopy(unfitted).fit(sentences)
     same(unfitted.fit(sentences[:20]).fit(sentences), once)
 
@@ -100,9 +100,9 @@ def test_save_and_load(encoder, tmp_path, statistics, sentences):
     assert type(other) is type(encoder)
     assert other.fitted
     same(other, encoder)
-    mine, theirs = encoder.get_params(deep=False), other.get_params(deep=False)
-    for name in set(mine) - {"vectors", "frequencies", "tokenizer"}:
-        assert theirs[name] == mine[name], name
+    params, loaded_params = encoder.get_params(deep=False), other.get_params(deep=False)
+    for name in set(params) - {"vectors", "frequencies", "tokenizer"}:
+        assert loaded_params[name] == params[name], name
     assert other.vectors.fingerprint == encoder.vectors.fingerprint
     # What was loaded can be fitted anew, with the weights it came with.
     same(copy.deepcopy(other).fit(sentences), encoder, exact=False)
@@ -110,7 +110,7 @@ def test_save_and_load(encoder, tmp_path, statistics, sentences):
     same(se.load(tmp_path / "again.sentencode"), encoder)
 
 
-def test_a_loaded_encoder_needs_statistics_to_go_on(tmp_path, vectors, sentences):
+def test_partial_fit_of_a_loaded_encoder_requires_statistics(tmp_path, vectors, sentences):
     laes = se.LAES(vectors, hidden=5).fit(sentences[:100])
     laes.save(tmp_path / "without")
     laes.save(tmp_path / "with", statistics=True)
@@ -136,7 +136,7 @@ def test_weights_of_a_loaded_encoder_stay(tmp_path, vectors, sentences):
     )
 
 
-def test_what_is_no_encoder_is_refused(tmp_path, vectors):
+def test_files_of_other_kinds_are_refused(tmp_path, vectors):
     path = tmp_path / "vectors.sentencode"
     vectors.save(path)
     with pytest.raises(se.FormatError, match=r"vectors\.sentencode"):
@@ -148,7 +148,7 @@ def test_what_is_no_encoder_is_refused(tmp_path, vectors):
         se.load(tmp_path / "nowhere")
 
 
-def test_every_byte_that_is_cut_off_is_noticed(tmp_path, vectors, sentences):
+def test_truncated_files_are_refused(tmp_path, vectors, sentences):
     path = tmp_path / "sif"
     se.SIF(vectors).fit(sentences).save(path)
     whole = path.read_bytes()
@@ -182,7 +182,7 @@ def test_merge_wants_the_same(vectors, sentences):
         sif.merge(se.SIF(vectors, a=1).fit(sentences))
 
 
-def test_several_threads_at_once(encoder, sentences):
+def test_concurrent_use(encoder, sentences):
     expected = encoder.encode(sentences)
     wrong = []
 
@@ -297,7 +297,7 @@ def test_a_name_that_leads_elsewhere_is_warned_of(vectors, tmp_path):
         average.save(tmp_path / "average")
 
 
-def test_a_file_runs_nothing(vectors, tmp_path, monkeypatch):
+def test_loading_runs_no_code(vectors, tmp_path, monkeypatch):
     (tmp_path / "harmful_module.py").write_text("raise SystemExit('imported')")
     monkeypatch.syspath_prepend(tmp_path)
     path = tmp_path / "average"
@@ -379,9 +379,9 @@ def test_every_flipped_byte_is_noticed_or_harmless(vectors, sentences, tmp_path)
         encoder.save(path)
         whole = path.read_bytes()
         header = 8 + int.from_bytes(whole[:8], "little")
-        for place in range(0, header, 2):  # of every second byte one bit
+        for position in range(0, header, 2):  # of every second byte one bit
             damaged = bytearray(whole)
-            damaged[place] ^= 0x01 if place % 4 else 0x80
+            damaged[position] ^= 0x01 if position % 4 else 0x80
             path.write_bytes(damaged)
             with contextlib.suppress(se.FormatError):
                 se.load(path, tokenizer=None if isinstance(encoder, se.SIF) else str.split)

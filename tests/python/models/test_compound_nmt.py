@@ -177,7 +177,7 @@ def test_samples_are_restricted_to_likely_words(nmt):
         nmt.translate(SOURCE, sample=True, top_p=0.0)
 
 
-def test_a_sample_depends_on_the_seed_and_the_index_alone(nmt):
+def test_a_sample_depends_only_on_seed_and_index(nmt):
     wild = {"sample": True, "temperature": 3.0}
     longer, shorter, sentence = SOURCE[2], "a man", SOURCE[0]
     samples = {

@@ -84,18 +84,18 @@ def batch(name="cnn", seed=0, lengths=(4, 6, 1, 2), following=(5, 2, 4, 1)):
     generator = torch.Generator().manual_seed(seed)
     fields = []
     for number in range(1 + VARIANTS[name][3]):
-        own = lengths if number == 0 else following[number - 1 :] + following[: number - 1]
-        fields.append(torch.randint(2, WORDS, (len(own), max(own)), generator=generator))
-        fields.append(torch.tensor(own))
+        field_lengths = lengths if number == 0 else following[number - 1 :] + following[: number - 1]
+        fields.append(torch.randint(2, WORDS, (len(field_lengths), max(field_lengths)), generator=generator))
+        fields.append(torch.tensor(field_lengths))
     return fields
 
 
 def single(fields, i):
     """The batch of one sentence, without what is beside it."""
-    found = []
+    fields_of_one = []
     for ids, lengths in zip(fields[::2], fields[1::2], strict=True):
-        found += [ids[i : i + 1, : lengths[i]], lengths[i : i + 1]]
-    return found
+        fields_of_one += [ids[i : i + 1, : lengths[i]], lengths[i : i + 1]]
+    return fields_of_one
 
 
 @settings(deadline=None, max_examples=6)
@@ -108,8 +108,8 @@ def single(fields, i):
 def test_equals_its_eager_twin_with_all_gradients(name, lengths, seed, train):
     mine, theirs = pair(name, seed)
     mine.train(train)
-    own, following = zip(*lengths, strict=True)
-    fields = batch(name, seed, own, following)
+    lengths, following = zip(*lengths, strict=True)
+    fields = batch(name, seed, lengths, following)
     loss, tokens, right = mine.loss(*fields)
     expected, words = theirs.loss(*fields)
     torch.testing.assert_close(loss, expected)
@@ -117,11 +117,11 @@ def test_equals_its_eager_twin_with_all_gradients(name, lengths, seed, train):
     assert 0 <= right <= tokens
     loss.backward()
     expected.backward()
-    found = dict(mine.named_parameters())
-    assert found.keys() == dict(theirs.named_parameters()).keys()
+    parameters = dict(mine.named_parameters())
+    assert parameters.keys() == dict(theirs.named_parameters()).keys()
     for key, parameter in theirs.named_parameters():
         grad = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
-        torch.testing.assert_close(found[key].grad, grad, msg=lambda text, key=key: f"{key}: {text}")
+        torch.testing.assert_close(parameters[key].grad, grad, msg=lambda text, key=key: f"{key}: {text}")
 
 
 @each_variant
@@ -135,11 +135,11 @@ def test_vectors_are_the_twins_in_any_batch(name):
     garbage[torch.arange(x.shape[1]) >= lengths[:, None]] = math.nan
     torch.testing.assert_close(mine.encode(garbage, lengths), z)
     single_precision = copy.deepcopy(mine).float()
-    found = single_precision.encode(garbage.float(), lengths)
+    embeddings = single_precision.encode(garbage.float(), lengths)
     for row, length in enumerate(lengths):
         alone = single_precision.encode(x[row : row + 1, :length].float(), length[None])
-        torch.testing.assert_close(alone[0], found[row], rtol=0, atol=1e-6)
-        torch.testing.assert_close(found[row].double(), z[row], rtol=0, atol=1e-6)
+        torch.testing.assert_close(alone[0], embeddings[row], rtol=0, atol=1e-6)
+        torch.testing.assert_close(embeddings[row].double(), z[row], rtol=0, atol=1e-6)
 
 
 @each_variant
@@ -180,17 +180,17 @@ def test_decoding_steps_equal_forward(decoder):
 def test_following_has_a_prediction_for_each_position(decoder):
     mine = network(decoder).eval()
     z = torch.randn(3, mine.dim, dtype=torch.float64)
-    found = mine.following(z)
-    assert found.shape == (3, PREDICT, WORDS)
-    torch.testing.assert_close(found.exp().sum(2), torch.ones(3, PREDICT, dtype=torch.float64))
-    best, ids = found.max(2)
+    predictions = mine.following(z)
+    assert predictions.shape == (3, PREDICT, WORDS)
+    torch.testing.assert_close(predictions.exp().sum(2), torch.ones(3, PREDICT, dtype=torch.float64))
+    best, ids = predictions.max(2)
     first, lengths = torch.zeros(3, dtype=torch.int64), torch.full((3,), PREDICT)
     score = nn.score(mine._cpp, [z], first, ids, lengths)
     torch.testing.assert_close(score, best.sum(1), rtol=1e-6, atol=0)
 
 
 @pytest.mark.parametrize("decoder", [*AUTOREGRESSIVE, "autoregressive_cnn-4-layers"])
-def test_predictions_depend_on_previous_words_alone(decoder):
+def test_predictions_depend_only_on_previous_words(decoder):
     mine = network(decoder)
     ids, lengths, following, _ = batch(decoder, lengths=(4,), following=(PREDICT,))
     other = following.clone()
@@ -200,10 +200,10 @@ def test_predictions_depend_on_previous_words_alone(decoder):
         sums = [mine.loss(ids, lengths, words[:, :n], torch.tensor([n])).sum.item() for n in range(1, 6)]
         return [after - before for before, after in zip([0.0, *sums[:-1]], sums, strict=True)]
 
-    found, changed = costs(following), costs(other)
-    assert found[:3] == changed[:3]
-    assert found[3] != changed[3]
-    assert found[4] != changed[4]  # but by those before
+    original, changed = costs(following), costs(other)
+    assert original[:3] == changed[:3]
+    assert original[3] != changed[3]
+    assert original[4] != changed[4]  # but by those before
 
 
 @each_decoder
@@ -227,12 +227,12 @@ def test_several_hypotheses_per_sentence(decoder):
 # Decoder inputs
 
 
-def told_by(mine, fields, before):
+def loss_of_inputs(mine, fields, inputs):
     """The cost where the words before are these, by the eager twin."""
     twin = Context(**SIZES, **CONTEXT, decoder=mine._config["decoder"]).double()
     state = mine.state_dict()
     twin.load_state_dict({**state, "softmax.weight": state["table.weight"]})
-    twin.before = lambda ids: before
+    twin.shifted_right = lambda ids: inputs
     return twin.loss(*fields)[0].detach()
 
 
@@ -243,9 +243,9 @@ def test_uniform_sampling_takes_any_words(decoder):
     torch.manual_seed(3)
     loss = mine.loss(*fields).sum.detach()
     torch.manual_seed(3)
-    drawn = torch.randint(WORDS, fields[2].shape)
-    before = torch.cat([torch.zeros_like(drawn[:, :1]), drawn[:, :-1]], 1)
-    torch.testing.assert_close(loss, told_by(mine, fields, before))
+    sampled = torch.randint(WORDS, fields[2].shape)
+    inputs = torch.cat([torch.zeros_like(sampled[:, :1]), sampled[:, :-1]], 1)
+    torch.testing.assert_close(loss, loss_of_inputs(mine, fields, inputs))
 
 
 @pytest.mark.parametrize("decoder", AUTOREGRESSIVE)
@@ -256,9 +256,9 @@ def test_always_sampling_feeds_back_sampled_words(decoder):
         mine.softmax.bias.zero_()
         mine.softmax.bias[7] = 1000
     fields = batch(decoder)
-    before = torch.full_like(fields[2], 7)
-    before[:, 0] = BEGIN
-    torch.testing.assert_close(mine.loss(*fields).sum.detach(), told_by(mine, fields, before))
+    inputs = torch.full_like(fields[2], 7)
+    inputs[:, 0] = BEGIN
+    torch.testing.assert_close(mine.loss(*fields).sum.detach(), loss_of_inputs(mine, fields, inputs))
     # Otherwise samples differ, by torch's random numbers.
     with torch.no_grad():
         mine.softmax.bias.zero_()
@@ -283,16 +283,16 @@ def test_feeding_requires_an_autoregressive_decoder(decoder, feeding):
 
 def test_cnn_and_rnn_decoders_have_about_as_many_parameters():
     def size(decoder):
-        made = models.ContextNetwork(words=50, features=300, decoder=decoder)
-        return sum(p.numel() for name, p in made.named_parameters() if name.startswith("decoder"))
+        network = models.ContextNetwork(words=50, features=300, decoder=decoder)
+        return sum(p.numel() for name, p in network.named_parameters() if name.startswith("decoder"))
 
     assert abs(size("cnn") / size("rnn") - 1) < 0.01
 
 
 @pytest.mark.parametrize(("hidden", "pooling", "dim"), [(300, "mean_max", 1200), (1200, "max", 2400)])
 def test_sizes(hidden, pooling, dim):
-    made = models.ContextNetwork(words=9, features=8, hidden=hidden, pooling=pooling, channels=4, inner=4)
-    assert made.dim == dim
+    network = models.ContextNetwork(words=9, features=8, hidden=hidden, pooling=pooling, channels=4, inner=4)
+    assert network.dim == dim
 
 
 @pytest.mark.parametrize("name", ["cnn", "skip-True-False"])
@@ -313,7 +313,7 @@ def test_overfits_one_batch(name):
 
 
 @each_variant
-def test_copies_are_equal_and_apart(name):
+def test_copies_share_no_memory(name):
     mine = network(name).float().eval()
     fields = batch(name)
     loss = mine.loss(*fields).sum
@@ -343,12 +343,12 @@ def test_wrong_options(change, message):
 
 def test_wrong_batches():
     mine, skip = network(), network("skip-True-False")
-    ids, lengths, following, its = batch()
+    ids, lengths, following, following_lengths = batch()
     with pytest.raises(ValueError, match="at most predict=5 words are predicted, got 6"):
         mine.loss(ids, lengths, ids, lengths)
     with pytest.raises(ValueError, match=r"a batch has 3 fields .* got 2"):
-        skip._loss(ids, lengths, following, its)
+        skip._loss(ids, lengths, following, following_lengths)
     with pytest.raises(ValueError, match="ids of all fields must be of 4 sentences, got 3"):
-        mine.loss(ids, lengths, following[:3], its[:3])
+        mine.loss(ids, lengths, following[:3], following_lengths[:3])
     with pytest.raises(ValueError, match="hidden must be even, half of it for each direction, got 5"):
         models.SkipThoughtsNetwork(**SIZES, hidden=5, bidirectional=True)

@@ -99,14 +99,14 @@ np.savez(folder / "found.npz", **found)
 
 @pytest.mark.slow
 def test_results_do_not_depend_on_the_default_dtype(tmp_path):
-    found = {}
+    results = {}
     for dtype in ("float32", "float64"):
         (tmp_path / dtype).mkdir()
         command = [sys.executable, "-c", SCRIPT, dtype, str(tmp_path / dtype)]
         done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parent)
         assert done.returncode == 0, done.stderr
         with np.load(tmp_path / dtype / "found.npz") as file:
-            found[dtype] = dict(file)
-    assert len(found["float32"]) > 90
-    for name, expected in found["float32"].items():
-        np.testing.assert_array_equal(found["float64"][name], expected, err_msg=name)
+            results[dtype] = dict(file)
+    assert len(results["float32"]) > 90
+    for name, expected in results["float32"].items():
+        np.testing.assert_array_equal(results["float64"][name], expected, err_msg=name)

@@ -48,15 +48,15 @@ def test_effects_of_noise(lengths, drop, swap, seed):
             assert new == [1]
         if swap == 0:
             assert new == [word for word in old if word in new]
-        kept = sorted(new[:-1])  # before words were swapped
+        unswapped = sorted(new[:-1])  # before words were swapped
         for i, word in enumerate(new[:-1]):
-            pair = kept[i - i % 2 : i - i % 2 + 2]
+            pair = unswapped[i - i % 2 : i - i % 2 + 2]
             assert word in pair
             if swap == 1 and len(pair) == 2:
-                assert word != kept[i]
+                assert word != unswapped[i]
 
 
-def test_noise_is_as_likely_as_the_twins():
+def test_noise_has_the_distribution_of_the_eager_network():
     sentence = [5, 6, 7, 8, 9]
     count = 20000
     x, lengths = words(*[[*sentence, 1]] * count)
@@ -68,7 +68,7 @@ def test_noise_is_as_likely_as_the_twins():
         assert abs(ours[outcome] - theirs[outcome]) <= 6 * (2 * count * p * (1 - p)) ** 0.5 + 1, outcome
 
 
-def test_noise_is_in_the_encoder_of_training_alone():
+def test_noise_is_added_only_in_training():
     network = models.DenoisingNetwork(
         words=30, features=6, hidden=8, dropout=0.0, drop_words=0.5, swap_words=0.5
     )

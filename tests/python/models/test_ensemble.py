@@ -19,13 +19,13 @@ SMALL = {
 }
 
 
-def made(steps=12, **options):
+def fitted(steps=12, **options):
     return se.CompoundNMT(**{**SMALL, "max_steps": steps, **options}).fit(SOURCE, TARGET)
 
 
 @pytest.fixture(scope="module")
 def members():
-    return made(), made(seed=1), made(architecture="attn", seed=2), made(architecture="trf", hidden=8)
+    return fitted(), fitted(seed=1), fitted(architecture="attn", seed=2), fitted(architecture="trf", hidden=8)
 
 
 def log_p(nmt, sentence, ids):
@@ -33,8 +33,8 @@ def log_p(nmt, sentence, ids):
     network = nmt.network.eval()
     with torch.no_grad():
         source = [nmt.vocabulary_.words.index(word) for word in sentence.split()]
-        given = network.read(network.source.weight[torch.tensor([source])], torch.tensor([len(source)]))
-        memory, cache = network._cpp.start(given)
+        memory = network.read(network.source.weight[torch.tensor([source])], torch.tensor([len(source)]))
+        memory, cache = network._cpp.start(memory)
         rows = []
         for word in [network._config["begin"], *ids]:
             logits, cache, *_ = network._cpp.step(torch.tensor([word]), memory, cache)
@@ -69,8 +69,8 @@ def test_an_ensemble_of_equal_encoders_equals_each(members):
     for row, other in zip(alone, together, strict=True):
         assert [text for text, _ in row] == [text for text, _ in other]
         np.testing.assert_allclose([p for _, p in row], [p for _, p in other], atol=1e-4)
-    drawn = nmt.translate(SOURCE, sample=True, ensemble=[nmt])
-    assert drawn == nmt.translate(SOURCE, sample=True)
+    sampled = nmt.translate(SOURCE, sample=True, ensemble=[nmt])
+    assert sampled == nmt.translate(SOURCE, sample=True)
 
 
 def test_batches_are_translated_as_one_by_one(members):
@@ -103,13 +103,13 @@ def test_decoders_in_python_join_an_ensemble(members):
     network = nmt.network.eval()
     with torch.no_grad():
         ids, lengths = torch.tensor([[0, 1, 2]]), torch.tensor([3])
-        given = network.read(network.source.weight[ids], lengths)
-        inner = EnsembleDecoder([network._cpp], [len(given)])  # an ensemble in an ensemble
-        both = EnsembleDecoder([inner, network._cpp], [len(given)] * 2)
+        memory = network.read(network.source.weight[ids], lengths)
+        inner = EnsembleDecoder([network._cpp], [len(memory)])  # an ensemble in an ensemble
+        both = EnsembleDecoder([inner, network._cpp], [len(memory)] * 2)
         first = torch.tensor([network._config["begin"]])
-        found = beam_search(both, [*given, *given], first, end=network._config["end"], beam=3)
-        alone = network.translate(given, beam=3)
-    assert torch.equal(found.ids, alone.ids)
+        together = beam_search(both, [*memory, *memory], first, end=network._config["end"], beam=3)
+        alone = network.translate(memory, beam=3)
+    assert torch.equal(together.ids, alone.ids)
 
 
 def test_on_the_command_line(members, tmp_path, capfdbinary):
@@ -128,7 +128,7 @@ def test_on_the_command_line(members, tmp_path, capfdbinary):
 
 
 def test_mean_of_weights(members, tmp_path):
-    runs = [members[0], members[1], made(seed=3)]
+    runs = [members[0], members[1], fitted(seed=3)]
     mean = average_weights(runs)
     states = [run.network.state_dict() for run in runs]
     for name, weight in mean.network.state_dict().items():
@@ -198,7 +198,7 @@ def test_the_mean_of_the_last_checkpoints(tmp_path):
         "000000009",
         "000000012",
     ]
-    runs = [made(steps) for steps in (6, 9, 12)]
+    runs = [fitted(steps) for steps in (6, 9, 12)]
     before = {name: weight.clone() for name, weight in whole.network.state_dict().items()}
     for last in (1, 2, 3):
         mean = average_checkpoints(whole, tmp_path, last=last)
@@ -218,16 +218,16 @@ def test_average_weights_includes_heads(tmp_path):
     nmt.fit(SOURCE, [0, 1, 1, 0], checkpoints=tmp_path)
     mean = average_checkpoints(nmt, tmp_path, last=2)
     half = se.CompoundNMT(**{**SMALL, "max_steps": 4, **options}).fit(SOURCE, [0, 1, 1, 0])
-    for found, one, other in zip(
+    for mean_weight, one, other in zip(
         mean.head_.parameters(), nmt.head_.parameters(), half.head_.parameters(), strict=True
     ):
-        torch.testing.assert_close(found, (one + other) / 2)
+        torch.testing.assert_close(mean_weight, (one + other) / 2)
 
 
 def test_checkpoints_of_others_and_damaged_ones_are_refused(tmp_path):
     nmt = run_of(tmp_path)
     with pytest.raises(ValueError, match=r"step-000000012.* is \[.*\], that of the encoder \["):
-        average_checkpoints(made(1, decoder_hidden=8), tmp_path, last=1)
+        average_checkpoints(fitted(1, decoder_hidden=8), tmp_path, last=1)
     with pytest.raises(TypeError, match="encoder must be a neural encoder, got list"):
         average_checkpoints([nmt], tmp_path)
     with pytest.raises(ValueError, match="holds 0 checkpoints"):

@@ -77,10 +77,10 @@ def test_embeddings_and_gradients_equal_the_twins(name):
     torch.testing.assert_close(x.grad[there], y.grad[there])
     assert x.grad[~there].abs().sum() == 0
     state = theirs.core_state()
-    by_place = {p.data_ptr(): p.grad for p in theirs.parameters()}
+    gradients = {p.data_ptr(): p.grad for p in theirs.parameters()}
     for parameter_name, parameter in mine.named_parameters():
         torch.testing.assert_close(
-            parameter.grad, by_place[state[parameter_name].data_ptr()], msg=parameter_name
+            parameter.grad, gradients[state[parameter_name].data_ptr()], msg=parameter_name
         )
 
 
@@ -92,7 +92,7 @@ def test_gradcheck(name):
 
 
 @each_variant
-def test_an_embedding_depends_on_its_sentence_alone(name):
+def test_an_embedding_depends_only_on_its_sentence(name):
     mine, _ = pair(name)
     x = inputs()
     rows = mine.encode(x, LENGTHS)
@@ -196,9 +196,9 @@ def trained_loss(model, fields, labels):
 def test_the_classifier_equals_its_twin(sides, options):
     torch.manual_seed(0)
     mine = made_classifier(6, 3, sides, **options)
-    given = {"hidden": 7, "layers": 2, "shortcuts": True, "activation": "relu", **options}
-    f = given.pop("activation")
-    theirs = Classifier(6 * (4 if sides == 2 else 1), 3, f=f, **given).double()
+    sizes = {"hidden": 7, "layers": 2, "shortcuts": True, "activation": "relu", **options}
+    f = sizes.pop("activation")
+    theirs = Classifier(6 * (4 if sides == 2 else 1), 3, f=f, **sizes).double()
     mine.load_state_dict({**theirs.core_state(), "class_weights": torch.tensor([1.0, 2.0, 0.5])})
     rows = [torch.randn(5, 6, dtype=torch.float64, requires_grad=True) for _ in range(sides)]
     twins = [row.detach().clone().requires_grad_() for row in rows]
@@ -215,9 +215,9 @@ def test_the_classifier_equals_its_twin(sides, options):
     expected.backward()
     for row, twin in zip(rows, twins, strict=True):
         torch.testing.assert_close(row.grad, twin.grad)
-    state, places = theirs.core_state(), {p.data_ptr(): p.grad for p in theirs.parameters()}
+    state, gradients = theirs.core_state(), {p.data_ptr(): p.grad for p in theirs.parameters()}
     for name, parameter in mine.named_parameters():
-        torch.testing.assert_close(parameter.grad, places[state[name].data_ptr()], msg=name)
+        torch.testing.assert_close(parameter.grad, gradients[state[name].data_ptr()], msg=name)
 
 
 @pytest.mark.parametrize(
@@ -282,8 +282,8 @@ def test_trained_words_have_rows():
     )
     table = encoder.network.table.weight.detach().numpy()
     known = [i for i, word in enumerate(encoder.vocabulary_.words) if word in VECTORS]
-    given = VECTORS.matrix([encoder.vocabulary_.words[i] for i in known])
-    assert 1e-3 < np.abs(table[known] - given).max() < 0.6
+    vectors = VECTORS.matrix([encoder.vocabulary_.words[i] for i in known])
+    assert 1e-3 < np.abs(table[known] - vectors).max() < 0.6
     assert np.isfinite(encoder.encode(["zork blicket", "never seen"])).all()
 
 
@@ -327,12 +327,12 @@ def test_training_is_the_same_while_other_threads_encode():
         assert all(look.result() > 0 for look in looks)
         return network.state_dict()
 
-    alone, beside = trained(False), trained(True)
+    alone, observed = trained(False), trained(True)
     for name, tensor in alone.items():
-        assert torch.equal(tensor, beside[name]), name
+        assert torch.equal(tensor, observed[name]), name
 
 
-def test_evaluating_is_left_by_the_thread_that_entered_it():
+def test_evaluating_must_be_left_by_the_thread_that_entered_it():
     evaluating = _nn.Evaluating()
     with evaluating:
         with pytest.raises(RuntimeError, match="entered already"):
@@ -353,15 +353,15 @@ def test_word_rows_concatenates_vectors_and_characters(trainable):
     characters = torch.from_numpy(_core.characters_of(words, "acdeghnostz", 4))
     with torch.no_grad():
         torch.testing.assert_close(rows[:, FEATURES:], twin(characters))
-    given = [VECTORS[word] if word in VECTORS else np.zeros(FEATURES, np.float32) for word in words]
+    word_vectors = [VECTORS[word] if word in VECTORS else np.zeros(FEATURES, np.float32) for word in words]
     if trainable:  # "blicket" was never seen
-        places = {word: i for i, word in enumerate(encoder.vocabulary_.words)}
+        ids = {word: i for i, word in enumerate(encoder.vocabulary_.words)}
         table = state["table.weight"].numpy()
-        given = [
-            table[places[word]] if word in places else row for word, row in zip(words, given, strict=True)
+        word_vectors = [
+            table[ids[word]] if word in ids else row for word, row in zip(words, word_vectors, strict=True)
         ]
-        assert np.abs(given[2]).max() > 0
-    np.testing.assert_allclose(rows[:, :FEATURES], np.stack(given), rtol=1e-6)
+        assert np.abs(word_vectors[2]).max() > 0
+    np.testing.assert_allclose(rows[:, :FEATURES], np.stack(word_vectors), rtol=1e-6)
 
 
 @pytest.mark.parametrize("pooling", ["generalized", "scalar", "max", "mean", "last", "mean_max"])

@@ -23,15 +23,15 @@ def test_attention_is_that_of_the_reconstruction(ours, twin, pooling):
     for parameter in theirs.parameters():
         torch.nn.init.normal_(parameter, std=0.7)
     mine.load_state_dict(theirs.state_dict())
-    found = mine.attention(mine.table.weight[IDS], LENGTHS)
+    weights = mine.attention(mine.table.weight[IDS], LENGTHS)
     rows = 2 if pooling == "mean_max" else 1
-    assert found.shape == (2, 2, 4, rows)
-    torch.testing.assert_close(found.sum(3), torch.ones(2, 2, 4, dtype=torch.float64))
+    assert weights.shape == (2, 2, 4, rows)
+    torch.testing.assert_close(weights.sum(3), torch.ones(2, 2, 4, dtype=torch.float64))
     expected = theirs.attention(IDS, LENGTHS)
     for row, length in enumerate(LENGTHS):
-        torch.testing.assert_close(found[row, :, :length], expected[row, :, :length])
+        torch.testing.assert_close(weights[row, :, :length], expected[row, :, :length])
     if rows == 2:
-        assert found.std() > 0.01
+        assert weights.std() > 0.01
 
 
 def count(module):
@@ -67,17 +67,17 @@ def test_twins_have_codes_of_the_same_width():
 def test_positions_beyond_the_table_have_its_last_row():
     network = models.MeanMaxNetwork(**SMALL, positions="learnt", places=3).double().eval()
     x = torch.randn(1, 6, 6, dtype=torch.float64)
-    found = network.encode(x, torch.tensor([6]))
+    z = network.encode(x, torch.tensor([6]))
     longer = models.MeanMaxNetwork(**SMALL, positions="learnt", places=6).double().eval()
     state = network.state_dict()
     for part in ("encoder", "decoder"):
         rows = state[f"{part}.positions.weight"]
         state[f"{part}.positions.weight"] = torch.cat([rows, rows[-1:].expand(3, -1)])
     longer.load_state_dict(state)
-    torch.testing.assert_close(longer.encode(x, torch.tensor([6])), found)
+    torch.testing.assert_close(longer.encode(x, torch.tensor([6])), z)
     # Words beyond it are written, too.
-    written = network.reconstruct(found, max_length=8)
-    torch.testing.assert_close(longer.reconstruct(found, max_length=8).scores, written.scores)
+    written = network.reconstruct(z, max_length=8)
+    torch.testing.assert_close(longer.reconstruct(z, max_length=8).scores, written.scores)
 
 
 def test_the_order_of_words_matters():
@@ -87,7 +87,7 @@ def test_the_order_of_words_matters():
     assert apart.abs().max() > 1e-3
 
 
-def test_a_single_word_is_its_own_mean_and_maximum():
+def test_mean_and_maximum_of_one_word_are_equal():
     network = models.MeanMaxNetwork(**SMALL).eval()
     mean, top = network.encode(torch.randn(1, 1, 6), torch.tensor([1])).chunk(2, 1)
     assert torch.equal(mean, top)

@@ -50,8 +50,8 @@ def pair(name, seed=0, **change):
     theirs = twin(**options).double()
     for parameter in theirs.parameters():
         torch.nn.init.normal_(parameter, std=0.4)
-    own = {"expected": mine.expected} if "sampled_words" in change else {}
-    mine.load_state_dict(theirs.state_dict() | own)
+    buffers = {"expected": mine.expected} if "sampled_words" in change else {}
+    mine.load_state_dict(theirs.state_dict() | buffers)
     return mine, theirs
 
 
@@ -113,11 +113,11 @@ def test_equals_its_eager_twin_with_all_gradients(name, change, lengths, seed, s
     assert right == expected_right
     loss.backward()
     expected.backward()
-    found = dict(mine.named_parameters())
-    assert found.keys() == dict(theirs.named_parameters()).keys()
+    parameters = dict(mine.named_parameters())
+    assert parameters.keys() == dict(theirs.named_parameters()).keys()
     for key, parameter in theirs.named_parameters():
         torch.testing.assert_close(
-            found[key].grad, parameter.grad, msg=lambda text, key=key: f"{key}: {text}"
+            parameters[key].grad, parameter.grad, msg=lambda text, key=key: f"{key}: {text}"
         )
 
 
@@ -125,7 +125,7 @@ def test_equals_its_eager_twin_with_all_gradients(name, change, lengths, seed, s
 def test_embeddings_and_states_equal_the_twins(name, change):
     mine, theirs = pair(name, **change)
     ids, lengths = sentences()
-    x, y = theirs.table(ids), theirs.table(theirs.before(ids))
+    x, y = theirs.table(ids), theirs.table(theirs.shifted_right(ids))
     z = theirs.encode(x, lengths)
     assert mine.dim == z.shape[1]
     torch.testing.assert_close(mine.encode(x, lengths), z)
@@ -180,10 +180,10 @@ def test_a_sentence_does_not_depend_on_its_batch(name, train):
     states = mine.decode(z, with_garbage(y, lengths), lengths)
     close = {"rtol": 0, "atol": 1e-6}
     for row, length in enumerate(lengths.tolist()):
-        own = torch.tensor([length])
-        alone = mine.encode(x[row : row + 1, :length], own)
+        row_length = torch.tensor([length])
+        alone = mine.encode(x[row : row + 1, :length], row_length)
         torch.testing.assert_close(alone[0], z[row], **close)
-        alone = mine.decode(alone, y[row : row + 1, :length], own)
+        alone = mine.decode(alone, y[row : row + 1, :length], row_length)
         torch.testing.assert_close(alone[0], states[row, :length], **close)
     whole = mine.loss(ids, lengths).sum
     single = sum(mine.loss(ids[i : i + 1, :n], lengths[i : i + 1]).sum for i, n in enumerate(lengths))
@@ -228,10 +228,10 @@ def test_overfits_and_reconstructs_one_batch(name):
     assert loss.sum / loss.tokens < 0.05
     assert loss.right == loss.tokens
     z = mine.encode(mine.table.weight[ids], lengths)
-    for found in (mine.reconstruct(z), mine.reconstruct(z, beam=4, best=2)):
+    for reconstruction in (mine.reconstruct(z), mine.reconstruct(z, beam=4, best=2)):
         for row, length in enumerate(lengths.tolist()):
-            assert found.lengths[row, 0] == length - 1
-            assert found.ids[row, 0, : length - 1].tolist() == ids[row, : length - 1].tolist()
+            assert reconstruction.lengths[row, 0] == length - 1
+            assert reconstruction.ids[row, 0, : length - 1].tolist() == ids[row, : length - 1].tolist()
 
 
 def log_p(mine, z, ids):
@@ -251,15 +251,15 @@ def test_decoding_steps_equal_teacher_forcing(name, seed):
     beam = mine.reconstruct(z, max_length=9, beam=4, best=3)
     assert (beam.scores[:, 0] >= beam.scores[:, 1]).all()
     for row in range(len(ids)):
-        own, length = z[row : row + 1], int(greedy.lengths[row, 0])
+        row_z, length = z[row : row + 1], int(greedy.lengths[row, 0])
         words = greedy.ids[row, 0, :length].tolist() + [END] * (length < 9)
-        p = log_p(mine, own, words)
+        p = log_p(mine, row_z, words)
         assert p.argmax(1).tolist() == words
         score = p[range(len(words)), words].sum()
         torch.testing.assert_close(greedy.scores[row, 0], score, rtol=0, atol=1e-5)
         for n in range(3):
             words = [*beam.ids[row, n, : beam.lengths[row, n]].tolist(), END]
-            score = log_p(mine, own, words)[range(len(words)), words].sum()
+            score = log_p(mine, row_z, words)[range(len(words)), words].sum()
             torch.testing.assert_close(beam.scores[row, n], score, rtol=0, atol=1e-5)
 
 
@@ -270,8 +270,8 @@ def test_is_a_decoder_for_every_search(name):
     assert isinstance(mine._cpp, _nn.Model)
     greedy = nn.greedy_search(mine._cpp, [z], first, end=END, max_length=5)
     assert torch.equal(greedy.ids, mine.reconstruct(z, max_length=5).ids)
-    drawn = nn.sample(mine._cpp, [z], first, end=END, max_length=5, seed=1)
-    assert drawn.ids.shape[:2] == (3, 1)
+    samples = nn.sample(mine._cpp, [z], first, end=END, max_length=5, seed=1)
+    assert samples.ids.shape[:2] == (3, 1)
 
 
 # --- The words ----------------------------------------------------------------------------------------------
@@ -290,15 +290,15 @@ def test_words_are_loaded_and_frozen(name):
         mine.load_words(rows[:3])
 
 
-def test_sampled_words_are_those_of_training_alone():
+def test_words_are_sampled_only_in_training():
     ids, lengths = sentences()
     full, same = network("mean_max"), network("mean_max", sampled_words=WORDS)
     few = network("mean_max", sampled_words=3)
     expected = full.loss(ids, lengths)
     # If all words are sampled, it is the full softmax.
-    found = same.loss(ids, lengths)
-    torch.testing.assert_close(found.sum, expected.sum, rtol=1e-6, atol=0)
-    assert found.right is None
+    loss = same.loss(ids, lengths)
+    torch.testing.assert_close(loss.sum, expected.sum, rtol=1e-6, atol=0)
+    assert loss.right is None
     torch.manual_seed(1)
     assert few.loss(ids, lengths).sum != few.loss(ids, lengths).sum
     torch.testing.assert_close(few.eval().loss(ids, lengths).sum, expected.sum)
@@ -323,7 +323,7 @@ def test_word_counts_set_sampling_probabilities():
 
 
 @each_network
-def test_copies_are_equal_and_apart(name):
+def test_copies_share_no_memory(name):
     mine = network(name, sampled_words=4).float().eval()
     ids, lengths = sentences()
     x = mine.table.weight.detach()[ids]
@@ -347,10 +347,10 @@ def test_bfloat16_autocast(name):
     ids, lengths = sentences()
     expected = mine.loss(ids, lengths).sum
     with torch.autocast("cpu", torch.bfloat16):
-        found = mine.loss(ids, lengths).sum
-    assert found.dtype == torch.float32
-    torch.testing.assert_close(found, expected, rtol=0.05, atol=0)
-    found.backward()
+        loss = mine.loss(ids, lengths).sum
+    assert loss.dtype == torch.float32
+    torch.testing.assert_close(loss, expected, rtol=0.05, atol=0)
+    loss.backward()
 
 
 @each_network
@@ -418,9 +418,9 @@ def test_wrong_options_are_value_errors(name, change, message):
     ],
 )
 def test_options_of_another_type_are_named(change, message):
-    made = models.CNNLSTMAutoencoderNetwork if "windows" in change else models.MeanMaxNetwork
+    network_class = models.CNNLSTMAutoencoderNetwork if "windows" in change else models.MeanMaxNetwork
     with pytest.raises(TypeError, match=message):
-        made(words=9, features=4, **change)
+        network_class(words=9, features=4, **change)
 
 
 def test_unknown_options_are_type_errors():

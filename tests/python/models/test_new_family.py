@@ -123,7 +123,7 @@ ELSEWHERE = re.compile(r"families\.py|models/networks\.h|reproduce/|data/")
 def test_no_other_file_names_a_family(name):
     if not (ROOT / "cpp").is_dir():
         pytest.skip("needs the sources")
-    own = f"models/{FAMILIES[name]}.py"
+    module = f"models/{FAMILIES[name]}.py"
     sources = [
         path
         for folder in ("cpp", "bindings", "python")
@@ -132,9 +132,9 @@ def test_no_other_file_names_a_family(name):
     ]
     assert len(sources) > 300
     quoted = re.compile(rf"""["']{name}["']|\b{name}\(|import [^\n]*\b{name}\b""")
-    found = [
+    files = [
         str(path.relative_to(ROOT))
         for path in sources
-        if quoted.search(path.read_text(encoding="utf-8")) and not str(path).endswith(own)
+        if quoted.search(path.read_text(encoding="utf-8")) and not str(path).endswith(module)
     ]
-    assert [path for path in found if not ELSEWHERE.search(path)] == []
+    assert [path for path in files if not ELSEWHERE.search(path)] == []

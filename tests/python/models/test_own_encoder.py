@@ -77,11 +77,11 @@ def fitted(vectors):
 
 
 def test_its_networks_arguments_are_its_parameters(vectors):
-    made = encoder(vectors, hidden=5)
-    assert made.get_params()["hidden"] == 5
-    assert made.get_params()["noise"] == 0.5
-    assert "words" not in made.get_params()
-    assert "hidden=5" in repr(made)
+    unfitted = encoder(vectors, hidden=5)
+    assert unfitted.get_params()["hidden"] == 5
+    assert unfitted.get_params()["noise"] == 0.5
+    assert "words" not in unfitted.get_params()
+    assert "hidden=5" in repr(unfitted)
     with pytest.raises(TypeError, match="SmallEncoder has no parameter 'hiden'"):
         encoder(vectors, hiden=5)
 
@@ -210,9 +210,11 @@ def test_classes_of_one_name_and_subclasses_are_distinguished(vectors, tmp_path)
     class OwnRAE(se.RAE):
         pass
 
-    made = [kind(vectors, **options).fit(SENTENCES, LABELS) for kind in (SmallEncoder, other_encoder, Child)]
-    made.append(OwnRAE(vectors, hidden=8, heads=2, min_length=2, **options).fit(SENTENCES))
-    for i, one in enumerate(made):
+    encoders = [
+        kind(vectors, **options).fit(SENTENCES, LABELS) for kind in (SmallEncoder, other_encoder, Child)
+    ]
+    encoders.append(OwnRAE(vectors, hidden=8, heads=2, min_length=2, **options).fit(SENTENCES))
+    for i, one in enumerate(encoders):
         one.save(tmp_path / f"{i}")
         again = se.load(tmp_path / f"{i}")
         assert type(again) is type(one)
@@ -238,10 +240,10 @@ def test_networks_without_a_table_and_of_other_types_are_saved(vectors, tmp_path
         network_class = Plain
 
     options = {"max_steps": 2, "max_epochs": None, "device": "cpu"}
-    made = PlainEncoder(vectors, **options).fit(SENTENCES)
-    made.save(tmp_path / "plain")
+    unfitted = PlainEncoder(vectors, **options).fit(SENTENCES)
+    unfitted.save(tmp_path / "plain")
     np.testing.assert_allclose(
-        se.load(tmp_path / "plain").encode(SENTENCES), made.encode(SENTENCES), rtol=1e-6
+        se.load(tmp_path / "plain").encode(SENTENCES), unfitted.encode(SENTENCES), rtol=1e-6
     )
     with pytest.raises(TypeError, match="shift=<class 'int'> cannot be saved"):
         PlainEncoder(vectors, shift=int, **options).fit(SENTENCES)
@@ -374,9 +376,9 @@ def test_damage_is_refused(fitted, tmp_path):
     fitted.save(path)
     content = bytearray(path.read_bytes())
     random = np.random.default_rng(0)
-    for place in random.integers(8, len(content), 60):
+    for position in random.integers(8, len(content), 60):
         changed = bytearray(content)
-        changed[place] ^= 1 << int(random.integers(8))
+        changed[position] ^= 1 << int(random.integers(8))
         (tmp_path / "changed").write_bytes(changed)
         with pytest.raises(se.FormatError):
             se.load(tmp_path / "changed")
@@ -398,9 +400,9 @@ def test_autoencoders_ignore_labels(vectors):
     long = ["a good film a bad film", "very good very bad", "good good fun today"]
     options = {"hidden": 8, "heads": 2, "max_steps": 2, "min_length": 2, "device": "cpu"}
     plain = se.RAE(vectors, **options).fit(long, valid=(long[0], long[1]))
-    given = se.RAE(vectors, **options).fit(long, [1, 2, 3], valid=(long[0], long[1]))
-    assert plain.fingerprint() == given.fingerprint()
-    assert len(plain.history_.validations) == len(given.history_.validations) == 1
+    labelled = se.RAE(vectors, **options).fit(long, [1, 2, 3], valid=(long[0], long[1]))
+    assert plain.fingerprint() == labelled.fingerprint()
+    assert len(plain.history_.validations) == len(labelled.history_.validations) == 1
 
 
 # --- Networks that make the rows of words themselves --------------------------------------------------------
@@ -436,10 +438,10 @@ class Spelling(torch.nn.Module):
         return inputs.x.sum(1)
 
     def loss(self, batch):
-        ids, places = batch.ids["tokens"].unique(return_inverse=True)
+        ids, positions = batch.ids["tokens"].unique(return_inverse=True)
         words = Words(self.vectors[ids], ids >= 0, ids, self.characters[ids])
         mask = batch.mask["tokens"]
-        x = self.word_rows(words)[places] * mask[..., None]
+        x = self.word_rows(words)[positions] * mask[..., None]
         scores = self.scores(self.encode(Inputs(x, batch.lengths["tokens"], mask)))
         loss = torch.nn.functional.cross_entropy(scores, batch.labels, reduction="sum")
         return loss, len(batch), (scores.argmax(1) == batch.labels).sum()
@@ -458,21 +460,21 @@ SPELT = ["a good film", "a bad unseen film", "very Mäßig 映画 good", "bad ba
 TEXTS = ["a good film", "", "never unseen", "Mäßig 映画 𝔘nicode plot", "zebra zebra", "trained zebra bad"]
 
 
-def spelt_by_hand(made, texts):
+def spelt_by_hand(encoder, texts):
     """Word by word, in Python alone."""
-    network, ids, rows = made.network, made.vocabulary_.words, []
+    network, ids, rows = encoder.network, encoder.vocabulary_.words, []
     for text in texts:
-        row = np.zeros(made.dim)
-        for word in made.tokenizer_([text])[0]:
-            policy = made.words_.oov
-            if word not in made.words_ and word not in ids and policy == "skip":
+        row = np.zeros(encoder.dim)
+        for word in encoder.tokenizer_([text])[0]:
+            policy = encoder.words_.oov
+            if word not in encoder.words_ and word not in ids and policy == "skip":
                 continue
-            vector = made.words_[word] if word in made.words_ else np.zeros(6)
-            if word not in made.words_ and policy == "mean":
-                vector = made.words_.matrix().mean(0)
-            place = ids.index(word) if word in ids else len(ids)
+            vector = encoder.words_[word] if word in encoder.words_ else np.zeros(6)
+            if word not in encoder.words_ and policy == "mean":
+                vector = encoder.words_.matrix().mean(0)
+            row_id = ids.index(word) if word in ids else len(ids)
             letters = [ALPHABET.index(c) + 2 if c in ALPHABET else 1 for c in word[:4]]
-            parts = vector, network.table.weight[place], network.letters.weight[letters].sum(0)
+            parts = vector, network.table.weight[row_id], network.letters.weight[letters].sum(0)
             row += np.concatenate([np.asarray(torch.as_tensor(part).detach()) for part in parts])
         rows.append(row)
     return np.stack(rows)
@@ -480,10 +482,10 @@ def spelt_by_hand(made, texts):
 
 @pytest.fixture(scope="module", params=["skip", "mean"])
 def spelling(vectors, request):
-    made = SpeltEncoder(
+    encoder = SpeltEncoder(
         vectors.with_oov(request.param), max_steps=30, max_epochs=None, learning_rate=0.05, device="cpu"
     )
-    return made.fit(SPELT, [1, 0, 1, 0] * 15)
+    return encoder.fit(SPELT, [1, 0, 1, 0] * 15)
 
 
 def test_word_rows_gets_ids_and_characters(spelling):
@@ -569,16 +571,16 @@ def test_a_resumed_training_of_words_is_bit_equal(vectors, tmp_path):
                 raise KeyboardInterrupt
 
     labels = [1, 0, 1, 0] * 15
-    made = SpeltEncoder(vectors, max_steps=12, max_epochs=None, device="cpu")
-    straight = clone(made).fit(SPELT, labels)
+    encoder = SpeltEncoder(vectors, max_steps=12, max_epochs=None, device="cpu")
+    straight = clone(encoder).fit(SPELT, labels)
     with pytest.raises(KeyboardInterrupt):
-        clone(made).fit(SPELT, labels, checkpoints=tmp_path, callbacks=[Stop()])
-    resumed = clone(made).fit(SPELT, labels, checkpoints=tmp_path)
+        clone(encoder).fit(SPELT, labels, checkpoints=tmp_path, callbacks=[Stop()])
+    resumed = clone(encoder).fit(SPELT, labels, checkpoints=tmp_path)
     np.testing.assert_array_equal(resumed.encode(TEXTS), straight.encode(TEXTS))
 
 
-def clone(made):
-    return type(made)(**made.get_params(deep=False))
+def clone(encoder):
+    return type(encoder)(**encoder.get_params(deep=False))
 
 
 def test_wrong_results_of_word_rows_are_reported(spelling, vectors, monkeypatch):
@@ -636,16 +638,16 @@ class TabledEncoder(NeuralEncoder):
 
 def test_expand_vocabulary_of_a_network_in_python(vectors):
     options = {"max_steps": 2, "max_epochs": None, "device": "cpu", "vocabulary_size": 6}
-    made = TabledEncoder(vectors.with_oov("zero"), **options).fit(SENTENCES)
-    table, words = made.network.table.weight.detach().numpy(), made.vocabulary_.words
+    encoder = TabledEncoder(vectors.with_oov("zero"), **options).fit(SENTENCES)
+    table, words = encoder.network.table.weight.detach().numpy(), encoder.vocabulary_.words
     other = next(word for word in vectors.words if word not in words)
-    np.testing.assert_array_equal(made.encode(words), table[:-1])
-    np.testing.assert_array_equal(made.encode([other, "zebra"]), table[[-1, -1]])  # both unknown
-    assert made.expand_vocabulary(vectors) is made
-    np.testing.assert_array_equal(made.encode(words), table[:-1])
-    np.testing.assert_array_equal(made.encode(other), made.words_[other])
-    assert not made.encode("zebra").any()  # the policy of `vectors` for unknown words
-    assert made.vectors is not made.words_
+    np.testing.assert_array_equal(encoder.encode(words), table[:-1])
+    np.testing.assert_array_equal(encoder.encode([other, "zebra"]), table[[-1, -1]])  # both unknown
+    assert encoder.expand_vocabulary(vectors) is encoder
+    np.testing.assert_array_equal(encoder.encode(words), table[:-1])
+    np.testing.assert_array_equal(encoder.encode(other), encoder.words_[other])
+    assert not encoder.encode("zebra").any()  # the policy of `vectors` for unknown words
+    assert encoder.vectors is not encoder.words_
     # From no vectors at all: ids are enough.
     empty = se.WordVectors.from_array([], np.zeros((0, 3), np.float32))
     bare = TabledEncoder(empty, **options).fit(SENTENCES)

@@ -46,7 +46,7 @@ def test_translates_raw_text_to_raw_text(tmp_path):
         se.load(tmp_path / "nmt.sentencode"),
         (Moses.load(tmp_path / f"{name}.moses") for name in ("en", "de")),
     )
-    found = german.restore(nmt.translate(english.prepare([*source, ""])))
-    assert found == [*target, ""]
-    assert bleu(found[:-1], target).score == pytest.approx(100)
+    translated = german.restore(nmt.translate(english.prepare([*source, ""])))
+    assert translated == [*target, ""]
+    assert bleu(translated[:-1], target).score == pytest.approx(100)
     assert bleu(nmt.translate(english.prepare(source)), target, resamples=0, tokenize="none").score < 40

@@ -21,7 +21,7 @@ INNER = ("attn_ctx", "attn_attn", "trf_attn_attn")
 V, S, E, H, D, A = 13, 11, 8, 4, 6, 5  # words, source words, widths
 
 
-def made(architecture, **options):
+def small_network(architecture, **options):
     torch.manual_seed(3)
     sized = {"size": 12} if architecture in INNER else {}
     network = TranslationNetwork(
@@ -98,11 +98,11 @@ class Plain:
         for layer in range(2):
             sides, ends = [], []
             for suffix, order in ((f"l{layer}", 1), (f"l{layer}_reverse", -1)):
-                h, found = x.new_zeros(H), []
+                h, outputs = x.new_zeros(H), []
                 for t in range(len(x))[::order]:
                     h = self.gru("encoder", x[t], h, suffix)
-                    found.append(h)
-                sides.append(torch.stack(found[::order]))
+                    outputs.append(h)
+                sides.append(torch.stack(outputs[::order]))
                 ends.append(h)
             x = torch.cat(sides, 1)
         return x, torch.cat(ends)
@@ -137,7 +137,7 @@ class Plain:
             s = torch.tanh(self.w["decoder.begin.bias"])
         else:
             s = torch.tanh(self.linear("decoder.begin.linear", self.vector(h, last)))
-        found = []
+        rows = []
         for word in y:
             if "_" not in self.architecture and self.architecture != "attn":
                 s = self.gru("decoder.gru", word, s)
@@ -155,8 +155,8 @@ class Plain:
                 s = self.gru("decoder.gru.context", c, s)
                 seen = [s, word, c]
             t = torch.tanh(self.linear("decoder.output.linear", torch.cat(seen)))
-            found.append(self.linear("softmax", t).log_softmax(0))
-        return torch.stack(found)
+            rows.append(self.linear("softmax", t).log_softmax(0))
+        return torch.stack(rows)
 
     def loss(self, source, source_lengths, target, target_lengths):
         total = 0
@@ -167,34 +167,38 @@ class Plain:
 
 
 @pytest.mark.parametrize("architecture", [*ALL, "attn_attn of the public code"])
-def test_loss_and_gradients_are_those_of_the_equations(architecture):
+def test_loss_and_gradients_equal_the_equations(architecture):
     name = architecture.partition(" ")[0]
-    network = made(name, begins_with_sentence=name != architecture)
+    network = small_network(name, begins_with_sentence=name != architecture)
     expected = Plain(network).loss(*batch())
     gradients = torch.autograd.grad(expected, list(network.parameters()), allow_unused=True)
-    found = network.loss(*batch())
-    torch.testing.assert_close(found.sum, expected)
-    assert found.tokens == 9
-    own = torch.autograd.grad(found.sum, list(network.parameters()), allow_unused=True)
-    for (of, parameter), mine, theirs in zip(network.named_parameters(), own, gradients, strict=True):
+    loss = network.loss(*batch())
+    torch.testing.assert_close(loss.sum, expected)
+    assert loss.tokens == 9
+    network_gradients = torch.autograd.grad(loss.sum, list(network.parameters()), allow_unused=True)
+    for (weight_name, parameter), mine, theirs in zip(
+        network.named_parameters(), network_gradients, gradients, strict=True
+    ):
         if theirs is not None:
-            torch.testing.assert_close(mine, theirs, msg=lambda text, of=of: f"{of}: {text}")
-            assert parameter.numel() == 1 or theirs.abs().max() > 0, of
+            torch.testing.assert_close(
+                mine, theirs, msg=lambda text, weight_name=weight_name: f"{weight_name}: {text}"
+            )
+            assert parameter.numel() == 1 or theirs.abs().max() > 0, weight_name
 
 
 @pytest.mark.parametrize("architecture", WITH_VECTOR)
-def test_vectors_are_those_of_the_equations(architecture):
-    network = made(architecture).eval()
+def test_embeddings_equal_the_equations(architecture):
+    network = small_network(architecture).eval()
     source, lengths, _, _ = batch()
     plain = Plain(network)
-    found = network.encode(network.source.weight[source], lengths)
+    embeddings = network.encode(network.source.weight[source], lengths)
     expected = [plain.vector(*plain.states(x[:n])) for x, n in zip(source, lengths, strict=True)]
-    torch.testing.assert_close(found, torch.stack(expected))
+    torch.testing.assert_close(embeddings, torch.stack(expected))
 
 
 @pytest.mark.parametrize("architecture", WITH_VECTOR)
-def test_the_decoder_reads_the_embedding_alone(architecture):
-    network = made(architecture).eval()
+def test_the_decoder_reads_only_the_embedding(architecture):
+    network = small_network(architecture).eval()
     source, lengths, target, ends = batch()
     (z,) = network.read(network.source.weight[source], lengths)
     (other,) = network.read(torch.randn(3, 5, E, dtype=torch.double), lengths)
@@ -213,7 +217,7 @@ def test_the_decoder_reads_the_embedding_alone(architecture):
 
 @pytest.mark.parametrize("architecture", ["attn", "trf"])
 def test_without_an_embedding_the_decoder_reads_all_states(architecture):
-    network = made(architecture).eval()
+    network = small_network(architecture).eval()
     source, lengths, target, ends = batch()
     x = network.source.weight[source]
     with pytest.raises(ValueError, match=f"'{architecture}' has no sentence embedding: its decoder attends"):
@@ -232,7 +236,7 @@ def test_without_an_embedding_the_decoder_reads_all_states(architecture):
 
 @pytest.mark.parametrize("architecture", ALL)
 def test_steps_score_what_teacher_forcing_scores(architecture):
-    network = made(architecture).eval()
+    network = small_network(architecture).eval()
     source, lengths, target, ends = batch()
     x = network.source.weight[source]
     scores = network.score(network.read(x, lengths), target, ends)
@@ -241,7 +245,7 @@ def test_steps_score_what_teacher_forcing_scores(architecture):
 
 @pytest.mark.parametrize("architecture", ALL)
 def test_a_reconstruction_does_not_depend_on_the_batch(architecture):
-    network = made(architecture).eval()
+    network = small_network(architecture).eval()
     source, lengths, _, _ = batch()
     x = network.source.weight[source]
     together = network.translate(network.read(x, lengths), beam=3, best=2, max_length=6)
@@ -257,7 +261,7 @@ def test_a_reconstruction_does_not_depend_on_the_batch(architecture):
 
 def test_maximum_of_negative_states_ignores_padding():
     """The public code pads with about zero, which clips what is negative."""
-    network = made("maxpool").eval()
+    network = small_network("maxpool").eval()
     x = network.source.weight[torch.tensor([[1, 0, 0], [2, 3, 4]])]
     z = network.encode(x, torch.tensor([1, 3]))
     torch.testing.assert_close(z[:1], network.encode(x[:1, :1], torch.tensor([1])))
@@ -266,7 +270,7 @@ def test_maximum_of_negative_states_ignores_padding():
 
 @pytest.mark.parametrize("architecture", ["attn", "attn_attn", "trf", "trf_attn_attn"])
 def test_attention_weights_sum_to_one_over_words(architecture):
-    network = made(architecture).eval()
+    network = small_network(architecture).eval()
     source, lengths, target, ends = batch()
     x = network.source.weight[source]
     b = network.attention(network.read(x, lengths), target, ends)
@@ -282,19 +286,19 @@ def test_attention_weights_sum_to_one_over_words(architecture):
 
 
 def test_layers_of_a_transformer_have_different_attention():
-    network = made("trf").eval()
+    network = small_network("trf").eval()
     source, lengths, target, ends = batch()
-    given = network.read(network.source.weight[source], lengths)
-    first, last = (network.attention(given, target, ends, layer) for layer in (0, -1))
+    memory = network.read(network.source.weight[source], lengths)
+    first, last = (network.attention(memory, target, ends, layer) for layer in (0, -1))
     assert not torch.allclose(first, last)
-    torch.testing.assert_close(network.attention(given, target, ends, 1), last)
+    torch.testing.assert_close(network.attention(memory, target, ends, 1), last)
     with pytest.raises(ValueError, match="layer must be from -2 to 1, got 2"):
-        network.attention(given, target, ends, 2)
+        network.attention(memory, target, ends, 2)
 
 
 @pytest.mark.parametrize("architecture", sorted(set(ALL) - set(INNER)))
 def test_missing_inner_attention_is_reported(architecture):
-    network = made(architecture)
+    network = small_network(architecture)
     with pytest.raises(ValueError, match=f"architecture='{architecture}' has no inner attention"):
         network.inner_attention(torch.randn(1, 2, E, dtype=torch.double), torch.tensor([2]))
 
@@ -317,11 +321,11 @@ def test_missing_inner_attention_is_reported(architecture):
 )
 def test_wrong_options_are_named(options, message):
     with pytest.raises(ValueError, match=message):
-        made(options.pop("architecture", "attn_attn"), **options)
+        small_network(options.pop("architecture", "attn_attn"), **options)
 
 
-def test_dropout_is_for_training_alone():
-    network = made("attn_attn", dropout=0.5)
+def test_dropout_is_applied_only_in_training():
+    network = small_network("attn_attn", dropout=0.5)
     losses = {network.loss(*batch()).sum.item() for _ in range(3)}
     assert len(losses) == 3
     network.eval()

@@ -79,7 +79,7 @@ def test_gradient(masked):
 
 @pytest.mark.filterwarnings("ignore:Anomaly Detection has been enabled")
 @pytest.mark.parametrize("padding", [0.0, 1e30, float("inf"), float("nan")])
-def test_sentences_without_keys_give_zeros_whatever_the_padding_holds(padding):
+def test_sentences_without_keys_give_zeros(padding):
     attention = layer()
     query, memory = inputs()
     expected, shown = attention(query, memory, key_mask=MASK)
@@ -144,7 +144,7 @@ def test_autocast():
         torch.testing.assert_close(ours.float(), theirs, rtol=0, atol=0.1)
 
 
-def test_nothing_to_attend_to_or_with():
+def test_empty_inputs():
     attention = layer()
     for batch, time, positions in ((2, 3, 0), (2, 0, 5), (0, 3, 5)):
         query = torch.zeros(batch, time, 6, dtype=torch.float64)

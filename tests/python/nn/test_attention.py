@@ -89,7 +89,7 @@ def test_gradient(causal):
 
 
 @pytest.mark.parametrize("padding", [0.0, 1e30, float("inf"), float("nan")])
-def test_sentences_without_keys_give_zeros_whatever_the_padding_holds(padding):
+def test_sentences_without_keys_give_zeros(padding):
     attention = layer(output_projection=False)
     query, memory, mask = inputs()
     expected = attention(query, memory, memory, key_mask=mask)
@@ -128,7 +128,7 @@ def test_a_decoder_goes_step_by_step():
         torch.testing.assert_close(attention.attend(now, keys, values), whole[:, t : t + 1])
 
 
-def test_dropout_is_of_the_weights_in_training_alone_and_follows_the_seed():
+def test_dropout_of_weights_in_training_depends_on_the_seed():
     attention = layer(dropout=0.5, output_projection=False)
     query, memory, mask = inputs()
     plain = layer(output_projection=False)(query, memory, memory, key_mask=mask)
@@ -209,7 +209,7 @@ def test_feed_forward(activation):
     assert torch.equal(copy.deepcopy(layer)(x), layer(x))
 
 
-def test_feed_forward_drops_hidden_units_in_training_alone():
+def test_feed_forward_drops_hidden_units_only_in_training():
     layer = nn.FeedForward(4, 64, dropout=0.5)
     x = torch.randn(3, 4)
     assert not torch.equal(layer(x), layer(x))

@@ -48,7 +48,7 @@ def look(w, state, memory):
         return torch.zeros(4, dtype=memory.dtype), torch.zeros(0, dtype=memory.dtype)
     p = torch.stack(scores).exp()
     p = p / p.sum()
-    return sum(weight * place for weight, place in zip(p, memory, strict=True)), p
+    return sum(weight * row for weight, row in zip(p, memory, strict=True)), p
 
 
 def reference(layer, x, state, memory, positions, words):

@@ -58,9 +58,9 @@ def test_whole_sequences_equal_the_definition(window, padding, mask):
         for t in range(5):
             total = convolution.bias.clone()
             for i in range(window):
-                place = t - before + i
-                if 0 <= place < 5 and mask[row, place]:
-                    total += convolution.weight[:, :, i] @ x[row, place]
+                position = t - before + i
+                if 0 <= position < 5 and mask[row, position]:
+                    total += convolution.weight[:, :, i] @ x[row, position]
             torch.testing.assert_close(actual[row, t], total.relu())
 
 
@@ -112,7 +112,7 @@ def test_a_sentence_does_not_depend_on_its_batch(padding):
 
 
 @pytest.mark.parametrize("padding", ["valid", "same", "causal"])
-def test_nothing_to_go_over(padding):
+def test_empty_inputs(padding):
     convolution = layer(3, padding=padding)
     for shape in ((0, 5, 3), (2, 0, 3), (0, 0, 3)):
         h, windows = convolution(torch.zeros(shape, dtype=torch.float64))
@@ -122,7 +122,7 @@ def test_nothing_to_go_over(padding):
 
 @pytest.mark.parametrize("window", [2, 7])
 @pytest.mark.parametrize("padding", ["valid", "same", "causal"])
-def test_padding_is_nothing_whatever_it_holds(window, padding):
+def test_padding_is_not_read(window, padding):
     convolution, x = layer(window, padding=padding), inputs()
     expected = convolution(x, MASK)[0]
     x[~MASK] = math.nan

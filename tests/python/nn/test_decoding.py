@@ -87,7 +87,7 @@ def hypotheses_of(decoded, row):
     penalty=st.sampled_from([0.0, 0.6, 1.0, 2.0, -0.5]),
     best=st.integers(1, 6),
 )
-def test_a_wide_beam_finds_what_enumeration_finds(seed, words, max_length, penalty, best):
+def test_a_large_beam_equals_enumeration(seed, words, max_length, penalty, best):
     table = tables(3, words, seed)
     first = torch.tensor([1, 0, words - 1])
     decoded = nn.beam_search(
@@ -112,7 +112,7 @@ def test_a_wide_beam_finds_what_enumeration_finds(seed, words, max_length, penal
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 @pytest.mark.parametrize("words", [63, 64, 200, 1000])
-def test_the_likeliest_of_many_words(words, dtype):
+def test_the_most_likely_of_many_words(words, dtype):
     class Once(nn.Decoder):
         """Its second word is the end."""
 
@@ -202,7 +202,7 @@ def test_finished_sentences_leave():
 
 
 @pytest.mark.parametrize(("temperature", "top_k"), [(1.0, 0), (0.5, 0), (2.0, 0), (1.0, 2)])
-def test_samples_are_as_likely_as_they_should_be(temperature, top_k):
+def test_samples_have_the_models_distribution(temperature, top_k):
     table = tables(1, 5, 3)[:, 1:2].expand(-1, 5, -1)
     count = 20000
     decoded = nn.sample(
@@ -226,7 +226,7 @@ def test_samples_are_as_likely_as_they_should_be(temperature, top_k):
     assert ((seen - expected).abs() <= 4 * error + 1e-12).all()
 
 
-def test_samples_follow_the_seed_and_the_row_alone():
+def test_samples_depend_only_on_seed_and_row():
     table, first = tables(1, 6, 0).expand(8, -1, -1), torch.ones(8, dtype=torch.int64)
     options = {"end": END, "max_length": 20}
     torch.manual_seed(0)

@@ -19,7 +19,7 @@ def test_rows_of_the_table():
     assert torch.equal(embedding(ids), embedding.weight[ids])
 
 
-def test_gradient_adds_up_over_places():
+def test_gradient_is_summed_over_positions():
     embedding = nn.WordEmbedding(4, 3).double()
     ids = torch.tensor([[3, 1, 3]])
     assert torch.autograd.gradcheck(lambda _: embedding(ids), (embedding.weight,))

@@ -59,7 +59,7 @@ def reference(pooling, h, lengths):
     """v, as in equation 6."""
     rows = []
     for sentence, length, a in zip(h, lengths, attention(pooling, h, lengths), strict=True):
-        rows.append(torch.cat([(of_head * sentence[:length]).sum(0) for of_head in a]))
+        rows.append(torch.cat([(weights * sentence[:length]).sum(0) for weights in a]))
     return torch.stack(rows)
 
 
@@ -451,8 +451,8 @@ def slow_penalty(heads, lambda_, batch_distance):
         if batch_distance:
             distances = [sum(distances) / len(distances)]
         hinges.append([(lambda_ - distance).clamp_min(0) for distance in distances])
-    loss = sum(sum(of_pair) / len(of_pair) for of_pair in hinges)
-    flat = [float(h > 0) for of_pair in hinges for h in of_pair]
+    loss = sum(sum(pair) / len(pair) for pair in hinges)
+    flat = [float(h > 0) for pair in hinges for h in pair]
     return loss, sum(flat) / len(flat)
 
 

@@ -171,7 +171,7 @@ def copies(module):
     yield pickle.loads(pickle.dumps(module))
 
 
-def test_copies_are_equal_and_apart(encoder, batch):
+def test_copies_share_no_memory(encoder, batch):
     encoder.double().eval()
     encoder.inner.bias.requires_grad_(False)
     (x,) = batch
@@ -238,7 +238,7 @@ def test_train_and_eval_reach_cpp(encoder):
     assert not encoder.eval().inner.training
 
 
-def test_children_say_that_they_do_not_run_alone(encoder):
+def test_children_cannot_be_called(encoder):
     with pytest.raises(NotImplementedError, match="Linear runs inside its C"):
         encoder.inner(torch.zeros(1, 3))
 

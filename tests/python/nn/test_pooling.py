@@ -30,7 +30,7 @@ def reference(x, mask, pooling):
 
 @pytest.mark.parametrize("pooling", POOLINGS)
 @pytest.mark.parametrize("padding", [0.0, 1e30, float("inf"), float("nan")])
-def test_equals_the_reference_whatever_the_padding_holds(pooling, padding):
+def test_equals_the_reference_for_any_padding(pooling, padding):
     x, mask = ragged()
     x[~mask] = padding
     torch.testing.assert_close(nn.MaskedPooling(pooling)(x, mask), reference(x, mask, pooling))

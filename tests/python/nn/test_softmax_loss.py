@@ -232,7 +232,7 @@ def test_draws_follow_their_generator():
     assert draw(1) == draw(1) != draw(2)
 
 
-def test_all_words_drawn_is_the_whole_softmax():
+def test_sampling_all_words_is_the_full_softmax():
     h, weight, bias, targets = problem()
     targets[0] = -100
     negatives = nn.draw_negatives(nn.expected_counts(nn.log_uniform_distribution(11), 11))
@@ -282,7 +282,7 @@ def test_sampled_softmax_learns_the_frequencies():
     torch.testing.assert_close(torch.stack(tail).mean(0), p, rtol=0.1, atol=0.02)
 
 
-def test_words_that_are_never_drawn_are_refused():
+def test_words_with_zero_probability_are_refused():
     with pytest.raises(ValueError, match="must be positive"):
         nn.expected_counts(torch.tensor([1.0, 0.0]), 1)
     with pytest.raises(ValueError, match="count must be from 1 to 3, got 4"):
@@ -324,7 +324,7 @@ def test_half_precision_on_a_gpu(words, biased, smoothing, chunk):
 # --- Layer --------------------------------------------------------------------------------------------------
 
 
-def test_layer_smooths_in_training_alone():
+def test_label_smoothing_is_applied_only_in_training():
     h, _, _, targets = problem(dtype=torch.float32)
     layer = nn.WordSoftmax(5, 11, label_smoothing=0.3)
     logits = functional.linear(h, layer.weight, layer.bias)

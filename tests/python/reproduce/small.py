@@ -22,21 +22,21 @@ def word_vectors():
 def fill(root, vectors):
     """SentEval's CR, TREC and STSBenchmark, and text."""
     rng = np.random.default_rng(2)
-    places = {name: root / "data" / "downstream" / name for name in ("CR", "TREC", "STS/STSBenchmark")}
-    for place in places.values():
-        place.mkdir(parents=True)
+    folders = {name: root / "data" / "downstream" / name for name in ("CR", "TREC", "STS/STSBenchmark")}
+    for folder in folders.values():
+        folder.mkdir(parents=True)
     for name, words in (("pos", GOOD), ("neg", BAD)):
         lines = [sentence(rng, [*words, "film", "the"]) for _ in range(24)]
-        (places["CR"] / f"custrev.{name}").write_text("\n".join(lines) + "\n")
+        (folders["CR"] / f"custrev.{name}").write_text("\n".join(lines) + "\n")
     for name in ("train_5500", "TREC_10"):
         lines = [f"{'NUM' if i % 2 else 'HUM'}:x {sentence(rng, (GOOD, BAD)[i % 2])}" for i in range(24)]
-        (places["TREC"] / f"{name}.label").write_text("\n".join(lines) + "\n")
+        (folders["TREC"] / f"{name}.label").write_text("\n".join(lines) + "\n")
     for split in ("train", "dev", "test"):
         lines = [
             f"news\tx\t2014\t{i}\t{rng.uniform(0, 5):.1f}\t{sentence(rng)}\t{sentence(rng)}"
             for i in range(20)
         ]
-        (places["STS/STSBenchmark"] / f"sts-{split}.csv").write_text("\n".join(lines) + "\n")
+        (folders["STS/STSBenchmark"] / f"sts-{split}.csv").write_text("\n".join(lines) + "\n")
     for name, n in (("books", 40), ("reviews", 40), ("valid", 20)):
         (root / f"{name}.txt").write_text("\n".join(sentence(rng) for _ in range(n)) + "\n")
     vectors.save(root / "vectors.sentencode")

@@ -88,12 +88,12 @@ def test_every_row_is_trained_and_evaluated(done):
 
 def test_parameters_are_counted(done):
     report, out = done
-    found = report.of("mean-max AAE")[0]["parameters"]
+    counts = report.of("mean-max AAE")[0]["parameters"]
     network = se.load(out / "encoders" / "mean-max-aae-0.sentencode").network
     words = len(WORDS) + 2
-    assert found["with_softmax"] - found["without_softmax"] == 8 * words + words
-    assert found["with_softmax"] == sum(p.numel() for p in network.parameters() if p.requires_grad)
-    assert report.of("untrained mean-max AAE")[0]["parameters"] == found
+    assert counts["with_softmax"] - counts["without_softmax"] == 8 * words + words
+    assert counts["with_softmax"] == sum(p.numel() for p in network.parameters() if p.requires_grad)
+    assert report.of("untrained mean-max AAE")[0]["parameters"] == counts
 
 
 def test_controls(done, vectors):
@@ -143,12 +143,12 @@ def test_figures_of_another_protocol_are_marked():
     tables = [line.strip("| ").split(" | ") for line in markdown.splitlines() if line.startswith("|")]
     (heading, averages) = (line for line in tables if line[0] == "encoder")
     assert heading[-4:] == ["SICK-R, learnt", "STS14 r, cosine", "STS14 rho, cosine", "STSB, learnt"]
-    of_one, of_averages = (line for line in tables if line[0] == "mean-max AAE, paper")
-    for column, cell in zip(heading[1:], of_one[1:], strict=True):
+    row_line, average_line = (line for line in tables if line[0] == "mean-max AAE, paper")
+    for column, cell in zip(heading[1:], row_line[1:], strict=True):
         assert cell.endswith(" ‡") == (cell != "-" and not column.startswith("STS14")), column
     printed = ("84.7", "85.6", "86.0", "86.0", "85.0", "85.9", "86.8", "83.4")
-    assert of_averages[1:] == [f"{value} ‡" for value in printed]
-    assert len(averages) == len(of_averages)
+    assert average_line[1:] == [f"{value} ‡" for value in printed]
+    assert len(averages) == len(average_line)
     ours = next(line for line in tables if line[0] == "mean-max AAE, ours")
     assert not any("‡" in cell for cell in ours)
 
@@ -171,7 +171,7 @@ def test_averages_with_a_task_missing_name_their_tasks(done):
 
 
 def test_a_stopped_row_is_resumed(folder, vectors, tmp_path, done, monkeypatch):
-    first, kept = done
+    first, first_out = done
     rows = ["mean-max-aae", "max-rae"]
 
     class Log(bench.CsvLog):
@@ -192,13 +192,13 @@ def test_a_stopped_row_is_resumed(folder, vectors, tmp_path, done, monkeypatch):
     again = reproduce(folder, vectors, tmp_path / "out", rows=rows, resume=True)
     assert [step.step for step in History.from_csv(tmp_path / "out/logs/max-rae-0.csv").steps] == [1, 2, 3, 4]
     for row in ("mean-max AAE", "max RAE"):
-        found, expected = again.of(row)[0], first.of(row)[0]
-        assert {k: found[k] for k in ("scores", "dev", "sentences")} == {
+        resumed, expected = again.of(row)[0], first.of(row)[0]
+        assert {k: resumed[k] for k in ("scores", "dev", "sentences")} == {
             k: expected[k] for k in ("scores", "dev", "sentences")
         }
     states = [
         se.load(out / "encoders/max-rae-0.sentencode").network.state_dict()
-        for out in (kept, tmp_path / "out")
+        for out in (first_out, tmp_path / "out")
     ]
     assert all(bool((states[0][name] == states[1][name]).all()) for name in states[0])
 
@@ -228,9 +228,9 @@ def rows_of(report):
 
 
 def test_the_preset_reference_normalises_as_the_public_code(folder, vectors, tmp_path, monkeypatch):
-    wanted = {"rows": ["mean-max-aae", "mean-max-rae", "untrained-mean-max-aae"], "preset": "reference"}
-    halves = reproduce(folder, vectors, tmp_path / "halves", **wanted)
-    plain = reproduce(folder, vectors, tmp_path / "plain", normalize="none", **wanted)
+    options = {"rows": ["mean-max-aae", "mean-max-rae", "untrained-mean-max-aae"], "preset": "reference"}
+    halves = reproduce(folder, vectors, tmp_path / "halves", **options)
+    plain = reproduce(folder, vectors, tmp_path / "plain", normalize="none", **options)
     assert halves.settings["normalize"] == "halves"
     assert "normalize" not in plain.settings
     assert halves.settings == {**plain.settings, "normalize": "halves"}
@@ -242,12 +242,12 @@ def test_the_preset_reference_normalises_as_the_public_code(folder, vectors, tmp
         assert rows_of(halves)[row] != rows_of(plain)[row]
     # What was begun without stays without, unless one asks for it.
     monkeypatch.setattr(bench.Bench, "result", lambda *_: pytest.fail("computed again"))
-    again = reproduce(folder, vectors, tmp_path / "plain", resume=True, **wanted)
+    again = reproduce(folder, vectors, tmp_path / "plain", resume=True, **options)
     assert again.text() == plain.text()
     with pytest.raises(ValueError, match="other settings: normalize was None and is 'halves'"):
-        reproduce(folder, vectors, tmp_path / "plain", resume=True, normalize="halves", **wanted)
+        reproduce(folder, vectors, tmp_path / "plain", resume=True, normalize="halves", **options)
     with pytest.raises(ValueError, match="normalize must be one of none, halves, got 'whole'"):
-        reproduce(folder, vectors, tmp_path / "more", normalize="whole", **wanted)
+        reproduce(folder, vectors, tmp_path / "more", normalize="whole", **options)
 
 
 def test_rows_are_evaluated_with_normalised_halves(done, vectors):

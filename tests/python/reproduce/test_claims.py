@@ -38,8 +38,8 @@ class Predictor:
         rows = np.zeros((len(sentences), 2), np.float32)
         for row, sentence in zip(rows, sentences, strict=True):
             number, label = sentence if isinstance(sentence, list) else sentence.split()
-            drawn = np.random.default_rng([int(number), self.seed]).random()
-            row[int(label) if drawn < self.share else 1 - int(label)] = 1
+            value = np.random.default_rng([int(number), self.seed]).random()
+            row[int(label) if value < self.share else 1 - int(label)] = 1
         return rows
 
 
@@ -51,7 +51,7 @@ def reports(tmp_path_factory):
     parts = {"train": slice(0, 300), "test": slice(300, 900)}
     splits = {name: Split((sentences[part],), labels[part]) for name, part in parts.items()}
     task = Task("TREC", splits, task_kind("TREC"), ("0", "1"), partial=True)
-    made = {}
+    by_name = {}
     for name, encoders in {
         "good": [Predictor(0.95), Predictor(0.95, 1)],
         "as good": [Predictor(0.95), Predictor(0.95, 1)],
@@ -60,8 +60,8 @@ def reports(tmp_path_factory):
         paths = [folder / f"{name} {i}.json" for i in range(len(encoders))]
         for encoder, path in zip(encoders, paths, strict=True):
             evaluate(encoder, [task], out=path, cache=False, tokens=True, resamples=50)
-        made[name] = paths
-    return made
+        by_name[name] = paths
+    return by_name
 
 
 def test_differences_are_those_of_the_means(reports):
@@ -73,15 +73,15 @@ def test_differences_are_those_of_the_means(reports):
         Claim("not there", "good", "nothing", ("TREC",)),
         Claim("no task", "good", "bad", ("MR",)),
     ]
-    found = {one["claim"]: one for one in evaluated_claims(claims, reports, 200)}
-    assert set(found) == {"same", "other", "better", "worse"}
-    verdicts = {name: one["verdict"] for name, one in found.items()}
+    by_claim = {one["claim"]: one for one in evaluated_claims(claims, reports, 200)}
+    assert set(by_claim) == {"same", "other", "better", "worse"}
+    verdicts = {name: one["verdict"] for name, one in by_claim.items()}
     assert verdicts == {"same": "holds", "other": "differs", "better": "holds", "worse": "differs"}
-    assert found["same"]["value"] == 0
-    assert found["same"]["low"] < 0 < found["same"]["high"]  # seeds vary
-    assert 15 < found["better"]["low"] < found["better"]["value"] < found["better"]["high"] < 35
-    assert found["worse"]["value"] == -found["better"]["value"]
-    assert evaluated_claims(claims, reports, 200) == list(found.values())
+    assert by_claim["same"]["value"] == 0
+    assert by_claim["same"]["low"] < 0 < by_claim["same"]["high"]  # seeds vary
+    assert 15 < by_claim["better"]["low"] < by_claim["better"]["value"] < by_claim["better"]["high"] < 35
+    assert by_claim["worse"]["value"] == -by_claim["better"]["value"]
+    assert evaluated_claims(claims, reports, 200) == list(by_claim.values())
 
 
 def test_differences_are_paired(reports):

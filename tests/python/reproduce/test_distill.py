@@ -27,12 +27,12 @@ class Teacher:
         self.turn = np.linalg.qr(random.standard_normal((12, 12)))[0].astype(np.float32)
 
     def encode(self, sentences):
-        found = []
+        rows = []
         for sentence in sentences:
             ids = [PLACES[word] for word in sentence.split() if word in PLACES]
             row = self.rows[ids].mean(0) if ids else np.zeros(12, np.float32)
-            found.append(np.tanh(row @ self.turn if len(ids) == 1 else row))
-        return np.array(found, np.float32)
+            rows.append(np.tanh(row @ self.turn if len(ids) == 1 else row))
+        return np.array(rows, np.float32)
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +72,7 @@ def hardly_timed():
 @pytest.fixture(scope="module")
 def report(files, tmp_path_factory):
     out = tmp_path_factory.mktemp("out") / "distill"
-    made = distill.reproduce(
+    results = distill.reproduce(
         files / "data",
         Teacher(),
         [files / "text.txt"],
@@ -82,12 +82,12 @@ def report(files, tmp_path_factory):
         resamples=100,
         partial=True,
     )
-    return made, out
+    return results, out
 
 
 def score(report, row):
-    (found,) = (result for result in report.results if slug(result["row"]) == row)
-    return found["scores"]["STSBenchmarkCosine"]["value"]
+    (row_result,) = (result for result in report.results if slug(result["row"]) == row)
+    return row_result["scores"]["STSBenchmarkCosine"]["value"]
 
 
 @pytest.mark.parametrize("content", ["", "\n \n\t\n"])
@@ -115,44 +115,47 @@ def test_without_sentences_nothing_is_done(files, tmp_path, content, monkeypatch
 
 
 def test_contributions_of_the_parts(report):
-    made, _ = report
-    assert score(made, "teacher") > 99
-    assert score(made, "student") > 90
+    results, _ = report
+    assert score(results, "teacher") > 99
+    assert score(results, "student") > 90
     # A hundred words are in no sentence, and alone they lie elsewhere.
     for row in ("student-not-mapped", "single-words"):
-        assert score(made, "student") > score(made, row) + 1
-    (student,) = (r for r in made.results if r["row"] == "student")
+        assert score(results, "student") > score(results, row) + 1
+    (student,) = (r for r in results.results if r["row"] == "student")
     assert student["student"]["words"] == 1500
-    assert student["scores"]["STSBenchmarkCosine"]["low"] < score(made, "student")
+    assert student["scores"]["STSBenchmarkCosine"]["low"] < score(results, "student")
     assert student["sentences_per_second"]["low"] > 1000
-    (single,) = (r for r in made.results if r["row"] == "single words")
+    (single,) = (r for r in results.results if r["row"] == "single words")
     less = single["less"]["STSBenchmarkCosine"]
-    assert less["value"] == pytest.approx(score(made, "single-words") - score(made, "student"), abs=0.01)
+    assert less["value"] == pytest.approx(
+        score(results, "single-words") - score(results, "student"), abs=0.01
+    )
     assert less["low"] < less["value"] < less["high"] < 0
     assert less["high"] - less["low"] < 100
 
 
 def test_rows_that_cannot_be_computed_are_reported(report):
-    made, out = report
+    results, out = report
     assert not (out / "rows" / "model2vec.json").exists()  # a resume tries again
     assert (
-        "Left out: model2vec (model2vec requires the name of a sentence-transformers model)." in made.text()
+        "Left out: model2vec (model2vec requires the name of a sentence-transformers model)."
+        in results.text()
     )
-    assert "| student, not mapped |" in made.markdown()
+    assert "| student, not mapped |" in results.markdown()
 
 
 def test_results_are_stored_and_resumed(report, files):
-    made, out = report
+    results, out = report
     assert {"tables.md", "results.json", "quality-speed.svg", "rows", "reports"} <= {
         p.name for p in out.iterdir()
     }
-    kept = json.loads((out / "results.json").read_text())
-    assert [row["row"] for row in kept["rows"]] == [r["row"] for r in made.results]
+    stored = json.loads((out / "results.json").read_text())
+    assert [row["row"] for row in stored["rows"]] == [r["row"] for r in results.results]
     arguments = (files / "data", Teacher(), [files / "text.txt"])
     again = distill.reproduce(
         *arguments, words=files / "words.txt", out=out, rows=ROWS, resamples=100, partial=True, resume=True
     )
-    assert again.markdown() == made.markdown()
+    assert again.markdown() == results.markdown()
     with pytest.raises(ValueError, match="other settings: teacher was"):
         distill.reproduce(
             files / "data",

@@ -106,10 +106,10 @@ def test_differences_are_paired(report):
     assert less["average of words"] is None
     averages = report.scores("average of words")
     for result in report.of("ours"):
-        found = result["less"]["TREC accuracy"]
+        difference = result["less"]["TREC accuracy"]
         expected = result["scores"]["TREC accuracy"]["value"] - averages["TREC accuracy"]
-        assert found["value"] == pytest.approx(expected, abs=0.01)
-        assert found["low"] <= found["value"] <= found["high"]
+        assert difference["value"] == pytest.approx(expected, abs=0.01)
+        assert difference["low"] <= difference["value"] <= difference["high"]
     (line,) = lines_of(report.markdown().partition("Less the average")[2], "mean and max of words")
     value = less["mean and max of words"]["TREC accuracy"]
     assert line[0] == f"{value['value']:+.1f} ({value['low']:+.1f} to {value['high']:+.1f})"
@@ -120,18 +120,18 @@ def test_a_row_that_cannot_be_computed_is_reported(report):
     assert report.of("nowhere") == []
 
 
-def test_a_size_of_ones_own_keeps_its_kind():
+def test_a_user_defined_size_keeps_its_type():
     assert replace(SIZE, steps=3).limited(None, 5).steps == 5
     assert SIZE.limited(1.5, None) == replace(SIZE, steps=None, minutes=1.5)
 
 
 @pytest.mark.parametrize("family", PAPERS)
 def test_every_family_has_its_published_figures(family):
-    found = tables_of(family)
+    tables = tables_of(family)
     figures = published(PAPERS[family])
-    assert found["citation"] == figures[0].paper.citation
-    told = sum(len(of) for rows in found["tables"].values() for row in rows.values() for of in row.values())
-    assert told == len(figures)  # none hides another
+    assert tables["citation"] == figures[0].paper.citation
+    count = sum(len(of) for rows in tables["tables"].values() for row in rows.values() for of in row.values())
+    assert count == len(figures)  # none hides another
 
 
 def test_rows_of_one_name_are_distinguished():

@@ -37,7 +37,7 @@ def pairs():
     def sentence():
         return " ".join(generator.choice(WORDS, size=generator.integers(1, 6)))
 
-    made = {}
+    rows = {}
     for task in laes.TASKS:
         for split, n in SIZES.items():
             first = [sentence() for _ in range(n)]
@@ -47,8 +47,8 @@ def pairs():
                 else sentence()
                 for one in first
             ]
-            made[task, split] = first, second, generator.uniform(1, 5, n).round(2)
-    return made
+            rows[task, split] = first, second, generator.uniform(1, 5, n).round(2)
+    return rows
 
 
 @pytest.fixture(scope="module")
@@ -157,8 +157,8 @@ def test_usif_is_fitted_to_the_training_sentences_or_to_each_split(report, pairs
             reference.cosine(*encoder.encode([a, b]).astype(float))
             for a, b in zip(first, second, strict=True)
         ]
-        found = report[0].cell(row, "STSBenchmark")["splits"]["test"]["pearson"]
-        assert found == pytest.approx(np.corrcoef(cosines, gold)[0, 1], abs=1e-5)
+        pearson = report[0].cell(row, "STSBenchmark")["splits"]["test"]["pearson"]
+        assert pearson == pytest.approx(np.corrcoef(cosines, gold)[0, 1], abs=1e-5)
 
 
 def test_the_folder_holds_everything(report):
@@ -168,8 +168,8 @@ def test_the_folder_holds_everything(report):
     assert (out / "tables.md").read_text() == report.markdown()
     assert (out / "figure-2.png").read_bytes().startswith(b"\x89PNG")
     assert len(list((out / "rows").iterdir())) == len(laes.ROWS) * len(laes.TASKS)
-    kept = json.loads((out / "results.json").read_text())
-    assert {cell["row"] for cell in kept["cells"]} == set(laes.ROWS)
+    stored = json.loads((out / "results.json").read_text())
+    assert {cell["row"] for cell in stored["cells"]} == set(laes.ROWS)
     line = next(line for line in report.text().splitlines() if line.startswith("LAES-BRES "))
     assert "72.3" in report.text()  # published
     assert f"{100 * report.cell('LAES-BRES', 'SICKRelatedness')['splits']['test']['pearson']:.1f}" in line

@@ -109,10 +109,10 @@ def test_bleu_is_that_of_the_detokenized_translations(done, folder):
             file = {"test": "test", "dev": "valid"}[split]
             written = (out / "translations" / f"{Path(result['encoder']).stem}.{split}.txt").read_text()
             references = (folder / f"{file}.de").read_text().splitlines()
-            found = bleu(written.splitlines(), references, resamples=20)
+            expected = bleu(written.splitlines(), references, resamples=20)
             score = result["scores"][f"en-de bleu{ending}"]
-            assert (score["value"], score["low"], score["high"]) == pytest.approx(found[:3])
-            assert result["bleu"] == found.signature
+            assert (score["value"], score["low"], score["high"]) == pytest.approx(expected[:3])
+            assert result["bleu"] == expected.signature
             corpus = parallel_of_files(
                 ("en", "de"),
                 *(([folder / f"{name}.en"], [folder / f"{name}.de"]) for name in ("train", "valid")),
@@ -145,11 +145,11 @@ def test_embeddings_are_evaluated_on_preprocessed_texts(done, folder):
     )
     task = se.evaluation.load_groups(folder / "coco.txt", "lines", name="COCO")
     rows = encoder.encode(corpus.source.prepare(task["all"].sentences[0]))
-    found = se.evaluation.nearest_neighbours(rows, task["all"].labels).value
-    assert result["scores"]["COCO neighbour_accuracy"]["value"] == pytest.approx(100 * found)
-    judged = Judged.load(out / "reports" / f"{Path(result['encoder']).stem}.json")
-    assert result["scores"]["HyTER cluster_accuracy"]["value"] == judged["HyTER"].figure("cl_half")
-    mean = np.mean([judged[task].figure("acc") for task in ("CR", "TREC")])
+    neighbours = se.evaluation.nearest_neighbours(rows, task["all"].labels).value
+    assert result["scores"]["COCO neighbour_accuracy"]["value"] == pytest.approx(100 * neighbours)
+    predictions = Judged.load(out / "reports" / f"{Path(result['encoder']).stem}.json")
+    assert result["scores"]["HyTER cluster_accuracy"]["value"] == predictions["HyTER"].figure("cl_half")
+    mean = np.mean([predictions[task].figure("acc") for task in ("CR", "TREC")])
     assert result["scores"]["local-2 accuracy"]["value"] == pytest.approx(mean)
     interval = result["scores"]["local-2 accuracy"]
     assert interval["low"] <= interval["value"] <= interval["high"]
@@ -195,7 +195,7 @@ def test_tables_and_figures(done):
             assert (out / f"{name}.png").read_bytes().startswith(b"\x89PNG")
 
 
-def of_the_paper(language):
+def paper_figures(language):
     """A report whose rows have the figures that the paper printed."""
     results: list[dict] = []
     for name, row in nmt.ROWS.items():
@@ -214,7 +214,7 @@ def test_every_row_of_the_paper_is_there():
         printed = nmt.FAMILY.report([], {}).printed(table)
         ours = {row.printed or name for name, row in nmt.ROWS.items() if row.corpus == language}
         assert set(printed) <= ours
-        assert len(of_the_paper(language).results) == len(printed)
+        assert len(paper_figures(language).results) == len(printed)
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_every_row_of_the_paper_is_there():
     ],
 )
 def test_correlations_of_the_papers_own_figures_are_those_of_its_text(language, asked, said, within):
-    (means, _) = (table for table in CORRELATIONS.content(of_the_paper(language)))
+    (means, _) = (table for table in CORRELATIONS.content(paper_figures(language)))
     (row,) = [row for row in means[2] if row[0] == f"{language}, {asked}"]
     assert float(row[2].split(" ")[0]) == pytest.approx(said, abs=within)
     if int(row[1]) < 8:
@@ -239,7 +239,7 @@ def test_correlations_of_the_papers_own_figures_are_those_of_its_text(language, 
 
 
 def test_the_papers_answer_follows_from_its_figures():
-    notes = list(CORRELATIONS.notes(of_the_paper("cs")))
+    notes = list(CORRELATIONS.notes(paper_figures("cs")))
     assert any(
         "opposition, cs? Yes: the better the translation, the worse the vectors" in note for note in notes
     )
@@ -261,8 +261,8 @@ def test_p_of_permutations_is_level():
     assert permutation_test(bleu, values)[0] == pytest.approx(expected)
 
 
-def test_constant_metrics_are_left_out():
-    report = of_the_paper("cs")
+def test_constant_metrics_are_dropped():
+    report = paper_figures("cs")
     for result in report.results:
         result["scores"]["HyTER neighbour_accuracy"] = {"value": 100.0}
     notes = list(CORRELATIONS.notes(report))
@@ -276,9 +276,9 @@ def test_treebank_tokens_are_joined(folder):
         *(([folder / f"{name}.en"], [folder / f"{name}.de"]) for name in ("train", "valid")),
         {},
     )
-    cut = ["it 's great , is n't it ? -LRB- they 'll say `` no '' -RRB-", "the dogs ' bowl"]
+    tokens = ["it 's great , is n't it ? -LRB- they 'll say `` no '' -RRB-", "the dogs ' bowl"]
     raw = ["it's great, isn't it? (they'll say \"no\")", "the dogs ' bowl"]
-    assert corpus.prepare(cut) == corpus.source.prepare(raw)
+    assert corpus.prepare(tokens) == corpus.source.prepare(raw)
 
 
 def test_a_second_call_computes_nothing_and_other_settings_are_refused(done, folder, monkeypatch):

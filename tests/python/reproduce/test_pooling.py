@@ -106,35 +106,35 @@ def parts():
 
 def test_pairs_of_a_premise_stay_together():
     both, tests = parts()
-    found = labels_of(both, None, tests, held_out=12, seed=5)
+    labels = labels_of(both, None, tests, held_out=12, seed=5)
     keys = [
-        {one[0].lower().strip(".") for one in of.sentences} for of in (found.train, found.valid, tests["T"])
+        {one[0].lower().strip(".") for one in of.sentences} for of in (labels.train, labels.valid, tests["T"])
     ]
     assert not keys[0] & keys[1]
     assert not keys[0] & keys[2]
     assert not keys[1] & keys[2]
-    assert len(found.valid.sentences) == 12 == found.facts["valid"]
-    assert all(one[1].startswith("one") for one in found.valid.sentences)  # of the first part
-    assert found.facts["also_tested"] == 3 + 2  # premises 0 and 29, of both parts
-    assert found.facts["also_validated"] == 4  # of the second part
-    assert found.facts["train"] == len(found.train.labels) == 90 - 5 - 12 - 4
+    assert len(labels.valid.sentences) == 12 == labels.facts["valid"]
+    assert all(one[1].startswith("one") for one in labels.valid.sentences)  # of the first part
+    assert labels.facts["also_tested"] == 3 + 2  # premises 0 and 29, of both parts
+    assert labels.facts["also_validated"] == 4  # of the second part
+    assert labels.facts["train"] == len(labels.train.labels) == 90 - 5 - 12 - 4
     again = labels_of(both, None, tests, held_out=12, seed=5)
-    assert (again.train, again.valid) == (found.train, found.valid)
+    assert (again.train, again.valid) == (labels.train, labels.valid)
     other = labels_of(both, None, tests, held_out=12, seed=6)
-    assert other.valid != found.valid
+    assert other.valid != labels.valid
     few = labels_of(both, None, tests, held_out=12, most=20, seed=5)
     assert len(few.train.sentences) == 20
-    assert set(few.train.sentences) < set(found.train.sentences)
-    pairs = dict(zip(found.train.sentences, found.train.labels, strict=True))
+    assert set(few.train.sentences) < set(labels.train.sentences)
+    pairs = dict(zip(labels.train.sentences, labels.train.labels, strict=True))
     assert all(pairs[one] == label for one, label in zip(few.train.sentences, few.train.labels, strict=True))
 
 
 def test_validation_examples_are_used():
     both, tests = parts()
     valid = Examples([("premise 3", "v")], ["yes"])
-    found = labels_of(both, valid, tests, held_out=12)
-    assert found.valid == valid
-    assert found.facts["also_validated"] == 4
+    labels = labels_of(both, valid, tests, held_out=12)
+    assert labels.valid == valid
+    assert labels.facts["also_validated"] == 4
     with pytest.raises(ValueError, match="examples to train and to validate on, got 0 and 1"):
         labels_of([Labelled(["premise"], ["yes"], 0)], Examples(["premise"], ["yes"]), {}, held_out=1)
 
@@ -142,9 +142,13 @@ def test_validation_examples_are_used():
 def test_folders_of_sentevals_files(tmp_path):
     for side, lines in {"s1": "a b\nc\nd", "s2": "e\nf\ng", "labels": "yes\nno\nyes"}.items():
         (tmp_path / f"{side}.dev").write_text(lines + "\n")
-    found = labels_of_files([f"{tmp_path}:dev"], [], {}, held_out=1)
-    assert sorted([*found.train.sentences, *found.valid.sentences]) == [("a b", "e"), ("c", "f"), ("d", "g")]
-    assert [one["file"] for one in found.facts["files"]["train"]] == ["s1.dev", "s2.dev", "labels.dev"]
+    labels = labels_of_files([f"{tmp_path}:dev"], [], {}, held_out=1)
+    assert sorted([*labels.train.sentences, *labels.valid.sentences]) == [
+        ("a b", "e"),
+        ("c", "f"),
+        ("d", "g"),
+    ]
+    assert [one["file"] for one in labels.facts["files"]["train"]] == ["s1.dev", "s2.dev", "labels.dev"]
 
 
 def test_rows_are_evaluated_by_their_own_classifier(done, folder):
@@ -163,9 +167,9 @@ def test_rows_are_evaluated_by_their_own_classifier(done, folder):
             expected = 100 * encoder.score(test.sentences, test.labels)
             assert result["scores"]["SNLI accuracy"]["value"] == pytest.approx(expected, abs=0.01)
             said = Report.load(out / "reports" / f"{result['encoder'].removesuffix('.sentencode')}.json")
-            judged = said["SNLI"].judged["test"]
-            assert (encoder.classes_[judged.predicted] == encoder.predict(test.sentences)).all()
-            assert (encoder.classes_[judged.gold] == test.labels).all()
+            predictions = said["SNLI"].judged["test"]
+            assert (encoder.classes_[predictions.predicted] == encoder.predict(test.sentences)).all()
+            assert (encoder.classes_[predictions.gold] == test.labels).all()
     settings = report.settings["labels"]
     assert (settings["ratings"]["train"], settings["ratings"]["valid"], settings["ratings"]["Ratings"]) == (
         20,
@@ -198,13 +202,13 @@ def test_tables_have_a_line_for_several_corpora(done):
 
 def test_findings_have_paired_tests(done):
     report, out = done
-    found = {(one["row"], one["other"]): one for one in report.findings}
-    assert set(found) == {(GENERALIZED, MAX), (GENERALIZED, NONE), (ATTENTION, NONE), (NONE, FIRST)}
+    findings = {(one["row"], one["other"]): one for one in report.findings}
+    assert set(findings) == {(GENERALIZED, MAX), (GENERALIZED, NONE), (ATTENTION, NONE), (NONE, FIRST)}
     right = []
     for row in ("generalized-pooling-nli", "max-pooling-nli"):
         both = [Report.load(out / "reports" / f"{row}-{seed}.json")["SNLI"].judged["test"] for seed in (0, 1)]
         right.append(np.mean([one.predicted == one.gold for one in both], axis=0))
-    p = found[GENERALIZED, MAX]["p"]
+    p = findings[GENERALIZED, MAX]["p"]
     assert p["examples"] == pytest.approx(paired_t_test(*right).p_one_tailed)
     means = [
         [result["scores"]["SNLI accuracy"]["value"] for result in report.of(row)]
@@ -214,7 +218,7 @@ def test_findings_have_paired_tests(done):
     assert f"| {p['examples']:.2g} | {p['seeds']:.2g} |" in report.markdown()
 
 
-def test_figures_are_drawn(done, folder):
+def test_figures_are_plotted(done, folder):
     report, out = done
     curves = {(kind, heads): curve for kind, heads, curve in pooling.FIGURE_1.curves(report)}
     assert set(curves) == {("vectors", 1), ("vectors", 5)}
@@ -284,8 +288,8 @@ def test_students_are_evaluated_by_the_imitated_embeddings(folder, tmp_path):
     pairs = task.splits["test"]
     rows = [encoder.predict(side) for side in pairs.sentences]
     cosines = se.evaluation.cosine_of_pairs(*(of.astype(np.float32) for of in rows))
-    found = student["scores"]["STSBenchmarkCosine pearson"]["value"]
-    assert found == pytest.approx(np.corrcoef(cosines, pairs.labels)[0, 1], abs=1e-5)
+    pearson = student["scores"]["STSBenchmarkCosine pearson"]["value"]
+    assert pearson == pytest.approx(np.corrcoef(cosines, pairs.labels)[0, 1], abs=1e-5)
     assert student["scores"]["sentences/s speed"]["value"] > 0
     without = reproduce(folder, tmp_path / "without", **arguments)
     assert "Left out: teacher (no teacher was given)." in without.text()

@@ -28,7 +28,7 @@ def test_results_are_computed_once(tmp_path):
     assert stored == first
 
 
-def test_nothing_is_left_of_a_result_that_failed(tmp_path):
+def test_a_failed_result_leaves_no_file(tmp_path):
     def interrupted():
         raise KeyboardInterrupt
 
@@ -67,7 +67,7 @@ def test_settings_must_be_the_same(tmp_path):
         Results(tmp_path, {"seed": 1, "vectors": "b", "grid": (1, 2), "extra": 0}, resume=True)
 
 
-def test_without_a_folder_nothing_is_kept():
+def test_without_a_folder_no_result_is_stored():
     results = Results(None, {})
     results.write("x", "y")
     assert [results.get("a", lambda: {"n": 1})["n"], results.get("a", lambda: {"n": 2})["n"]] == [1, 2]

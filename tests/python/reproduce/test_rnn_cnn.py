@@ -117,10 +117,13 @@ def test_rows_have_the_names_of_the_paper(done):
 
 def test_findings_of_computed_rows(done):
     report, out = done
-    found = {(one["row"], one["other"]): one for one in report.findings}
-    reviews = ("small RNN-CNN, reviews", "predict-all-words CNN") in found  # where MR, CR or SST2 are there
-    assert len(found) == 4 + 6 + 2 + 1 + reviews  # I, II, poolings and width
-    sampling = found["autoregressive RNN, Always Sampling", "autoregressive RNN, Teacher-Forcing"]
+    findings = {(one["row"], one["other"]): one for one in report.findings}
+    reviews = (
+        "small RNN-CNN, reviews",
+        "predict-all-words CNN",
+    ) in findings  # where MR, CR or SST2 are there
+    assert len(findings) == 4 + 6 + 2 + 1 + reviews  # I, II, poolings and width
+    sampling = findings["autoregressive RNN, Always Sampling", "autoregressive RNN, Teacher-Forcing"]
     tasks = sampling["tasks"]
     means = [
         sum(report.scores(row)[f"{task} accuracy"] for task in tasks) / len(tasks)
@@ -199,10 +202,10 @@ def test_validation_keeps_sentences_together():
 
 def test_short_documents_stay_whole():
     corpus = Corpus([s for d in range(3000) for s in (*(f"{d} {i}" for i in range(5)), "")])
-    found = _few_in_order(corpus, 1000)
-    assert found.count("") == 50
-    assert found[:6] == [*(f"0 {i}" for i in range(5)), ""]
-    assert found[-2] == "2940 4"  # from all parts of the files
+    chosen = _few_in_order(corpus, 1000)
+    assert chosen.count("") == 50
+    assert chosen[:6] == [*(f"0 {i}" for i in range(5)), ""]
+    assert chosen[-2] == "2940 4"  # from all parts of the files
 
 
 def test_the_command(folder, tmp_path, capsys, monkeypatch):

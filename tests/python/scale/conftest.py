@@ -83,17 +83,17 @@ def workers_find_modules():
 
 @pytest.fixture(scope="session")
 def ray(workers_find_modules):
-    found = pytest.importorskip("ray", reason="Ray is not installed")
+    ray_module = pytest.importorskip("ray", reason="Ray is not installed")
     for left in reversed(range(5)):
         try:
-            found.init(num_cpus=2, include_dashboard=False, logging_level="error", log_to_driver=False)
+            ray_module.init(num_cpus=2, include_dashboard=False, logging_level="error", log_to_driver=False)
             break
         except Exception:  # it gives itself 30 seconds, which are few on a busy machine
-            found.shutdown()
+            ray_module.shutdown()
             if not left:
                 raise
-    yield found
-    found.shutdown()
+    yield ray_module
+    ray_module.shutdown()
 
 
 @pytest.fixture(scope="session")

@@ -103,9 +103,9 @@ def test_missing_text_elsewhere(saved, missing):
     tokens = pa.table({"text": pa.array([["the", "man"], None, []])})
     assert batch_encoder(tokens)["embedding"].null_count == (2 if missing == "null" else 0)
     for kind in (pa.list_(pa.string()), pa.large_list(pa.string_view())):
-        found = batch_encoder(pa.table({"text": pa.array([None, ["the", "man"]], kind)}))["embedding"]
-        assert found.null_count == (missing == "null")
-        assert found[1].as_py() == pytest.approx(rows[0].tolist())
+        embeddings = batch_encoder(pa.table({"text": pa.array([None, ["the", "man"]], kind)}))["embedding"]
+        assert embeddings.null_count == (missing == "null")
+        assert embeddings[1].as_py() == pytest.approx(rows[0].tolist())
     nothing = batch_encoder(pa.table({"text": pa.nulls(3)}))["embedding"]
     assert nothing.null_count == (3 if missing == "null" else 0)
 
@@ -139,7 +139,7 @@ def test_wrong_batches(saved):
         batch_encoder(pa.table({"text": [1, None]}))
 
 
-def test_where_a_laes_was_fitted_is_not_where_it_encodes(vectors, sentences):
+def test_a_laes_encodes_only_on_the_cpu(vectors, sentences):
     with pytest.raises(ValueError, match="device='cuda': a LAES computes on the CPU only"):
         BatchEncoder(se.LAES(vectors, hidden=4).fit(sentences), device="cuda")
 
@@ -189,27 +189,27 @@ def test_an_encoder_that_is_fitted_anew_does_not_change_it(vectors, sentences):
 
 
 def test_a_pickle_is_small_and_has_no_encoder(saved, encoder):
-    for given in (saved, encoder):
-        batch_encoder = BatchEncoder(given)
+    for source in (saved, encoder):
+        batch_encoder = BatchEncoder(source)
         batch_encoder({"text": ["the man"]})
         assert len(pickle.dumps(batch_encoder)) < 1000
 
 
 def test_the_number_of_threads_is_restored(saved, monkeypatch):
     before = se.num_threads()
-    made, seen = BatchEncoder(saved, threads=before + 1), []
+    batch_encoder, seen = BatchEncoder(saved, threads=before + 1), []
     whole = se.SIF.encode
     monkeypatch.setattr(se.SIF, "encode", lambda *a, **k: (seen.append(se.num_threads()), whole(*a, **k))[1])
-    made({"text": ["the"]})
+    batch_encoder({"text": ["the"]})
     assert seen == [before + 1]
     assert se.num_threads() == before
 
 
-def call(made, texts):
+def call(batch_encoder, texts):
     from sentencode.scale.opened import use_threads
 
-    use_threads(made.threads)
-    return made({"text": texts})["embedding"], se.num_threads()
+    use_threads(batch_encoder.threads)
+    return batch_encoder({"text": texts})["embedding"], se.num_threads()
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
@@ -229,7 +229,7 @@ def test_a_worker_maps_the_encoder_once(saved, sentences, monkeypatch):
     calls = []
     load = opened.load
     monkeypatch.setattr(
-        opened, "load", lambda *given, **options: (calls.append(1), load(*given, **options))[1]
+        opened, "load", lambda *arguments, **options: (calls.append(1), load(*arguments, **options))[1]
     )
     for i in range(5):
         batch_encoder({"text": sentences[i : i + 5]})
@@ -264,7 +264,7 @@ def test_a_user_tokenizer_is_pickled(vectors):
     assert again({"text": ["THE MAN"]})["embedding"].tolist() == [[0.5, 0.5]]
 
 
-def test_encoders_of_other_tokenizers_are_others(tmp_path):
+def test_encoders_of_different_tokenizers_are_distinguished(tmp_path):
     """Fingerprints know a tokenizer of one's own by its name only."""
     path = tmp_path / "encoder.sentencode"
     table = se.WordVectors.from_dict({"THE": [1, 0], "MAN": [0, 1]})
@@ -300,5 +300,5 @@ def test_integer_ids_with_nulls(saved, tmp_path):
     ids = [2**60 + 1, None, 7]
     pq.write_table(pa.table({"text": ["man"] * 3, "id": ids}), tmp_path / "in.parquet")
     encode(saved, tmp_path / "in.parquet", tmp_path / "out", id="id", workers=1)
-    ((found, _),) = Embeddings(tmp_path / "out").batches()
-    assert found.tolist() == ids
+    ((encoded_ids, _),) = Embeddings(tmp_path / "out").batches()
+    assert encoded_ids.tolist() == ids

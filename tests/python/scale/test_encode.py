@@ -37,7 +37,7 @@ def parts_of(folder):
 
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("shard_size", [200, 5000, "1MB"])
-def test_rows_are_those_of_one_process(saved, lines, tmp_path, expected, workers, shard_size):
+def test_embeddings_equal_one_process(saved, lines, tmp_path, expected, workers, shard_size):
     if workers == 2 and shard_size == 200:
         shard_size = 1000
     assert encode(saved, lines, tmp_path / "out", workers=workers, shard_size=shard_size) == 700
@@ -55,12 +55,12 @@ def test_rows_are_those_of_one_process(saved, lines, tmp_path, expected, workers
 
 def test_shards_with_any_number_of_rows(saved, tmp_path, encoder, sentences):
     long = " ".join(["the"] * 400)
-    given = ["man", "", long, "dog", *sentences[:50]]
-    (tmp_path / "in.txt").write_text("\n".join(given))
+    texts = ["man", "", long, "dog", *sentences[:50]]
+    (tmp_path / "in.txt").write_text("\n".join(texts))
     encode(saved, tmp_path / "in.txt", tmp_path / "out", workers=1, shard_size=5)
     parts = Embeddings(tmp_path / "out").manifest["parts"]
     assert {0, 1} < {part["rows"] for part in parts}
-    np.testing.assert_allclose(Embeddings(tmp_path / "out").to_numpy(), encoder.encode(given), atol=1e-6)
+    np.testing.assert_allclose(Embeddings(tmp_path / "out").to_numpy(), encoder.encode(texts), atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["rows.parquet", "rows.jsonl", "rows.csv"])
@@ -92,12 +92,12 @@ def test_options(saved, tmp_path, encoder):
     pq.write_table(table, tmp_path / "in.parquet")
     options = {"precision": "float16", "normalize": True, "missing": "null", "column": "body", "workers": 1}
     assert encode(saved, tmp_path / "in.parquet", tmp_path / "out", **options) == 4
-    ((places, rows),) = Embeddings(tmp_path / "out").batches()
-    assert places.tolist() == [0, 1, 2, 3]
+    ((ids, rows),) = Embeddings(tmp_path / "out").batches()
+    assert ids.tolist() == [0, 1, 2, 3]
     assert rows.dtype == np.float16
     assert np.isnan(rows[1:3]).all()
-    wanted = encoder.encode(["the man", "a dog"], normalize_embeddings=True)
-    np.testing.assert_allclose(rows[[0, 3]], wanted, atol=1e-3)
+    expected = encoder.encode(["the man", "a dog"], normalize_embeddings=True)
+    np.testing.assert_allclose(rows[[0, 3]], expected, atol=1e-3)
 
 
 def test_several_inputs_and_a_url(saved, tmp_path, sentences, expected):
@@ -186,7 +186,7 @@ def test_other_work_is_refused_with_the_reason(saved, lines, tmp_path, change, r
         assert content_of(folder).keys() & before.keys() == {"manifest.json"}
 
 
-def test_overwriting_leaves_no_part_of_before(saved, lines, tmp_path):
+def test_overwriting_removes_earlier_parts(saved, lines, tmp_path):
     folder = tmp_path / "out"
     encode(saved, lines, folder, workers=1, shard_size=500)
     encode(saved, lines, folder, workers=1, shard_size="1MB", overwrite=True)
@@ -194,7 +194,7 @@ def test_overwriting_leaves_no_part_of_before(saved, lines, tmp_path):
     assert len(parts_of(folder)) == 1
 
 
-def test_other_folders_are_left_alone(saved, lines, tmp_path):
+def test_folders_of_other_files_are_refused(saved, lines, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "precious.txt").write_text("precious")
     for overwrite in (False, True):
@@ -213,7 +213,7 @@ def test_other_folders_are_left_alone(saved, lines, tmp_path):
     assert sorted(content_of(tmp_path / "out")) == ["manifest.json", "part-00000.parquet", "precious.txt"]
 
 
-def test_overwriting_leaves_files_of_others(saved, lines, tmp_path):
+def test_overwriting_keeps_other_files(saved, lines, tmp_path):
     folder = tmp_path / "out"
     encode(saved, lines, folder, workers=1)
     others = {"part-precious.parquet", "part-00007.parquet", "notes.txt"}
@@ -224,7 +224,7 @@ def test_overwriting_leaves_files_of_others(saved, lines, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "output"),
+    ("source", "output"),
     [
         ("in", "in/rows"),
         ("in", "in"),
@@ -240,7 +240,7 @@ def test_overwriting_leaves_files_of_others(saved, lines, tmp_path):
         ("memory://job/apart/in/*", "memory://job/apart/in/rows"),
     ],
 )
-def test_output_inside_an_input_is_refused(saved, lines, tmp_path, given, output):
+def test_output_inside_an_input_is_refused(saved, lines, tmp_path, source, output):
     """Else the first call would do, and the second find the parts among its inputs."""
     fsspec = pytest.importorskip("fsspec")
     (tmp_path / "in" / "deep").mkdir(parents=True)
@@ -248,22 +248,22 @@ def test_output_inside_an_input_is_refused(saved, lines, tmp_path, given, output
     pq.write_table(pa.table({"text": ["man"]}), tmp_path / "in" / "deep" / "a.parquet")
     with fsspec.open("memory://job/apart/in/a.txt", "wt") as file:
         file.write("man")
-    given, output = (
-        one.format(tmp_path) if "://" in one else os.path.join(tmp_path, one) for one in (given, output)
+    source, output = (
+        one.format(tmp_path) if "://" in one else os.path.join(tmp_path, one) for one in (source, output)
     )
     with pytest.raises(ValueError, match=r" is in .*, which is read: give another folder to write to"):
-        encode(saved, [lines, given], output, workers=1)
+        encode(saved, [lines, source], output, workers=1)
     assert not (tmp_path / "in" / "rows").exists()
 
 
-@pytest.mark.parametrize(("given", "output"), [("in/a.txt", "in"), ("file://{}/in/a.txt", "link/")])
-def test_output_that_contains_an_input_is_refused(saved, tmp_path, given, output):
+@pytest.mark.parametrize(("source", "output"), [("in/a.txt", "in"), ("file://{}/in/a.txt", "link/")])
+def test_output_that_contains_an_input_is_refused(saved, tmp_path, source, output):
     (tmp_path / "in").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "in")
     (tmp_path / "in" / "a.txt").write_text("man")
-    given = given.format(tmp_path) if "://" in given else tmp_path / given
+    source = source.format(tmp_path) if "://" in source else tmp_path / source
     with pytest.raises(ValueError, match=r"holds .*a\.txt, which is read: give another folder"):
-        encode(saved, given, tmp_path / output, workers=1)
+        encode(saved, source, tmp_path / output, workers=1)
 
 
 def test_files_next_to_the_output_are_read(saved, tmp_path):
@@ -311,7 +311,7 @@ def test_other_shards_are_refused(saved, lines, tmp_path):
         encode(saved, lines, folder, workers=1, shard_size=3000)
 
 
-def test_folders_with_plain_names_are_taken_up(saved, lines, tmp_path, expected):
+def test_folders_of_earlier_versions_are_resumed(saved, lines, tmp_path, expected):
     """Earlier versions wrote part-00000.parquet."""
     folder = tmp_path / "out"
     encode(saved, lines, folder, workers=1, shard_size=3000)
@@ -362,12 +362,15 @@ def test_a_late_worker_does_not_write_into_another_job(saved, lines, tmp_path, v
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda found: found.pop("complete"), "it has no 'complete'"),
-        (lambda found: found["encoder"].pop("dim"), "encoder has no 'dim'"),
-        (lambda found: found["parts"][2].pop("crc32"), r"parts\[2\] has no 'crc32'"),
-        (lambda found: found["parts"][0].pop("rows"), r"complete is true, but parts\[0\] has no 'rows'"),
-        (lambda found: found.update(inputs={}), r"inputs: expected list, got \{\}"),
-        (lambda found: found.update(version="1"), "version: expected int, got '1'"),
+        (lambda manifest: manifest.pop("complete"), "it has no 'complete'"),
+        (lambda manifest: manifest["encoder"].pop("dim"), "encoder has no 'dim'"),
+        (lambda manifest: manifest["parts"][2].pop("crc32"), r"parts\[2\] has no 'crc32'"),
+        (
+            lambda manifest: manifest["parts"][0].pop("rows"),
+            r"complete is true, but parts\[0\] has no 'rows'",
+        ),
+        (lambda manifest: manifest.update(inputs={}), r"inputs: expected list, got \{\}"),
+        (lambda manifest: manifest.update(version="1"), "version: expected int, got '1'"),
     ],
 )
 def test_a_manifest_that_lacks_something_is_named(saved, lines, tmp_path, change, reason):
@@ -633,19 +636,19 @@ def test_the_local_engine_gives_each_result_once():
     assert engine.threads == 1
     results = dict(engine.run(Half(), list(range(20))))
     assert sorted(results) == list(range(20))
-    for place, result in results.items():
-        if place % 2:
+    for number, result in results.items():
+        if number % 2:
             assert isinstance(result, Failure)
             assert isinstance(result.error, se.FormatError)
-            assert str(result.error) == f"task {place}"
+            assert str(result.error) == f"task {number}"
         else:
-            assert result[0] == place
+            assert result[0] == number
     assert os.getpid() not in {results[i][1] for i in range(0, 20, 2)}
     assert len({results[i][1] for i in range(0, 20, 2)}) <= 3
     assert list(engine.run(Half(), [])) == []
 
 
-def test_the_local_engine_ends_its_processes_when_it_is_left():
+def test_the_local_engine_ends_its_processes_when_closed():
     engine = LocalEngine(2)
     results = engine.run(Half(), list(range(0, 200, 2)))
     _, (_, process) = next(results)
@@ -655,7 +658,7 @@ def test_the_local_engine_ends_its_processes_when_it_is_left():
 
 
 @pytest.mark.parametrize(
-    ("given", "error"),
+    ("options", "error"),
     [
         ({"engine": "hadoop"}, "engine must be 'local', 'ray', 'spark', 'dask' or an engine, got 'hadoop'"),
         ({"workers": 0}, "workers must be at least 1"),
@@ -666,9 +669,9 @@ def test_the_local_engine_ends_its_processes_when_it_is_left():
         ({"id": "embedding"}, "id and embedding are both 'embedding'"),
     ],
 )
-def test_wrong_options(saved, lines, tmp_path, given, error):
+def test_wrong_options(saved, lines, tmp_path, options, error):
     with pytest.raises(ValueError, match=error):
-        encode(saved, lines, tmp_path / "out", **given)
+        encode(saved, lines, tmp_path / "out", **options)
     assert not (tmp_path / "out").exists()
 
 
@@ -836,9 +839,9 @@ def test_engines_by_name():
 def test_settings_that_a_running_engine_ignores_are_warned_of(monkeypatch):
     client = types.SimpleNamespace(nthreads=lambda: {"one": 1, "other": 1})
     monkeypatch.setitem(sys.modules, "distributed", types.SimpleNamespace(get_client=lambda: client))
-    with pytest.warns(UserWarning, match="workers=5 is ignored: Dask's cluster has 2") as found:
+    with pytest.warns(UserWarning, match="workers=5 is ignored: Dask's cluster has 2") as warned:
         assert engine_of("dask", workers=5, threads=1).workers == 2
-    assert len(found) == 1
+    assert len(warned) == 1
     with pytest.warns(UserWarning, match="threads=4 is ignored: Dask's cluster has 1"):
         engine_of("dask", workers=2, threads=4)
     session = types.SimpleNamespace(sparkContext=types.SimpleNamespace(defaultParallelism=2))

@@ -39,7 +39,7 @@ def content_of(folder):
 # --- jobs
 
 
-def test_files_are_those_of_one_process(engine, saved, lines, tmp_path, expected):
+def test_files_equal_one_process(engine, saved, lines, tmp_path, expected):
     assert encode(saved, lines, tmp_path / "out", engine=engine, shard_size=2000) == 700
     encode(saved, lines, tmp_path / "one", workers=1, shard_size=2000)
     assert content_of(tmp_path / "out") == content_of(tmp_path / "one")
@@ -80,7 +80,7 @@ def test_words_are_counted_exactly(engine, sentences, lines):
     assert many == se.Vocabulary.from_corpus(sentences, "whitespace")
 
 
-def test_each_result_once(engine):
+def test_each_result_is_yielded_once(engine):
     runner = engine_of(engine)
     assert runner.workers >= 1
     results = list(runner.run(str, list(range(25))))
@@ -91,7 +91,7 @@ def test_each_result_once(engine):
     assert list(runner.run(str, [])) == []
 
 
-def test_dask_keeps_no_result_that_was_taken(dask):
+def test_dask_releases_results(dask):
     """Else it would do all of them again where the worker is lost that has them."""
     results = engine_of("dask").run(str, list(range(20)))
     for _ in range(15):
@@ -117,7 +117,7 @@ def test_dask_waits_for_running_tasks(dask, tmp_path):
     assert 1 < begun == ended < 9
 
 
-def test_a_cluster_of_another_program_is_left_alone(ray):
+def test_a_cluster_of_another_program_is_not_joined(ray):
     """It ends with its program, and its workers have that program's path and environment."""
     program = """
 import ray
@@ -177,13 +177,13 @@ def test_map_batches_of_ray(ray, saved, table, expected):
     """`BatchEncoder` itself, as a class, with any format of batches."""
     data = ray.data.from_arrow(table)
     for batch_format in ("numpy", "pandas", "pyarrow"):
-        made = data.map_batches(
+        embedded = data.map_batches(
             BatchEncoder,
             fn_constructor_args=(str(saved),),
             batch_format=batch_format,
             compute=ray.data.ActorPoolStrategy(size=1),
         )
-        rows = sorted(made.take_all(), key=lambda row: row["id"])
+        rows = sorted(embedded.take_all(), key=lambda row: row["id"])
         np.testing.assert_array_equal(np.stack([row["embedding"] for row in rows]), expected)
 
 

@@ -62,8 +62,8 @@ class Backwards:
 
     def run(self, work, tasks):
         self.works.append((pickle.dumps(work), len(tasks)))
-        for place in reversed(range(len(tasks))):
-            yield place, work(pickle.loads(pickle.dumps(tasks[place])))
+        for number in reversed(range(len(tasks))):
+            yield number, work(pickle.loads(pickle.dumps(tasks[number])))
 
 
 def test_sums_are_merged_in_a_tree_and_cross_as_files(vectors, sentences, lines, tmp_path):
@@ -79,7 +79,7 @@ def test_sums_are_merged_in_a_tree_and_cross_as_files(vectors, sentences, lines,
     assert list((tmp_path / "scratch").iterdir()) == []
 
 
-def test_vectors_in_memory_alone(sentences, lines):
+def test_vectors_in_memory(sentences, lines):
     rng = np.random.default_rng(3)
     table = se.WordVectors.from_array(["the", "man", "dog"], rng.normal(size=(3, 4)))
     one, many = se.SIF(table).fit(sentences), fit(se.SIF(table), lines, workers=2, shard_size=3000)
@@ -157,7 +157,7 @@ def test_workers_have_ended_before_their_folder_is_removed(vectors, lines, tmp_p
     class Watched(Backwards):
         def run(self, work, tasks):
             try:
-                yield from ((place, attempt(work, task)) for place, task in enumerate(tasks))
+                yield from ((number, attempt(work, task)) for number, task in enumerate(tasks))
             finally:
                 ended.append(len(list(scratch.iterdir())))
 
@@ -185,11 +185,11 @@ def test_many_columns_in_any_order(tmp_path):
     ranks = rng.zipf(1.3, size=(30_000, 24)) % 3000  # as words of a language: few of them often
     text = [" ".join(words[i] for i in row[: 5 + n % 20]) for n, row in enumerate(ranks)]
     paths = [tmp_path / f"{i}.txt" for i in range(4)]
-    for kept in (len(text), 4000):
-        ends = [0, kept // 5, kept // 2, kept // 2, kept]
+    for size in (len(text), 4000):
+        ends = [0, size // 5, size // 2, size // 2, size]
         for path, begin, end in zip(paths, ends, ends[1:], strict=False):
             path.write_text("".join(f"{line}\n" for line in text[begin:end]))
-        one = se.LAES(table, hidden=40, a=None).fit(text[:kept])
+        one = se.LAES(table, hidden=40, a=None).fit(text[:size])
         many = fit(se.LAES(table, hidden=40, a=None), paths[::-1], workers=1, shard_size=100_000)
         expected = one.encode(text[:500])
         longest = np.linalg.norm(expected, axis=1).max()
@@ -219,7 +219,7 @@ def test_fit_discards_earlier_fits_unless_it_fails(vectors, sentences, lines, tm
     )
 
 
-def test_nothing_to_fit_to(vectors, tmp_path):
+def test_inputs_without_words(vectors, tmp_path):
     (tmp_path / "none.txt").write_text("")
     with pytest.raises(ValueError, match="there is nothing to fit to"):
         fit(se.SIF(vectors), tmp_path / "none.txt", workers=1)
@@ -256,14 +256,14 @@ def test_statistics_bytes(vectors, direction):
     for _ in range(9):
         laes.partial_fit([" ".join(["the"] * 40)] * 900)
     laes._model.solve()
-    told = statistics_bytes(laes)
+    size = statistics_bytes(laes)
     sizes = {
         name: sum(
             array.nbytes for key, array in one.items() if hasattr(array, "nbytes") and "waiting" not in key
         )
         for name, one in laes._model.statistics().items()
     }
-    assert told <= sum(sizes.values()) <= 1.2 * told + 10_000
+    assert size <= sum(sizes.values()) <= 1.2 * size + 10_000
     assert statistics_bytes(se.SIF(vectors)) == 8 * 36
 
 
@@ -313,7 +313,7 @@ def test_no_words(tmp_path):
     assert len(count_words(tmp_path / "none.txt", workers=1)) == 0
 
 
-def test_vectors_are_those_of_one_process(sentences, lines):
+def test_vectors_equal_one_process(sentences, lines):
     options = {"dim": 5, "min_count": 1, "tokenizer": "whitespace"}
     one = se.WordVectors.train(sentences, **options)
     for engine, size in ((LocalEngine(1), "1MB"), (LocalEngine(1), 1500), (Backwards(), 400)):
@@ -321,8 +321,8 @@ def test_vectors_are_those_of_one_process(sentences, lines):
         assert list(many.words) == list(one.words)
         np.testing.assert_array_equal(many.counts, one.counts)
         # Only inner products mean something, and these are of counts rounded to float32.
-        rows, wanted = many[list(many.words)], one[list(one.words)]
-        np.testing.assert_allclose(rows @ rows.T, wanted @ wanted.T, atol=1e-5)
+        rows, expected = many[list(many.words)], one[list(one.words)]
+        np.testing.assert_allclose(rows @ rows.T, expected @ expected.T, atol=1e-5)
 
 
 def test_vectors_of_too_few_words(lines):

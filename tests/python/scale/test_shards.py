@@ -50,7 +50,7 @@ def all_rows(paths, size=1 << 20, text="text", id=None, rows=3):
     size=st.integers(1, 40),
     block=st.sampled_from([1, 3, 8, 1 << 22]),
 )
-def test_every_line_once(tmp_path_factory, lines, ends, last, mark, size, block):
+def test_every_line_is_in_one_shard(tmp_path_factory, lines, ends, last, mark, size, block):
     path = tmp_path_factory.getbasetemp() / "drawn.txt"
     text = ends.join(lines) + (ends if last else "")
     path.write_bytes((b"\xef\xbb\xbf" if mark else b"") + text.encode())
@@ -153,11 +153,11 @@ def test_lists_in_lists(tmp_path):
 
 def test_json_lines(tmp_path):
     path = tmp_path / "rows.jsonl"
-    given = [{"id": i, "text": None if i % 5 == 3 else f"text {i}\né"} for i in range(50)]
-    path.write_text("\n\n".join(json.dumps(row) for row in given))
+    rows = [{"id": i, "text": None if i % 5 == 3 else f"text {i}\né"} for i in range(50)]
+    path.write_text("\n\n".join(json.dumps(row) for row in rows))
     for size in (1, 37, 10_000):
         texts, ids, _ = all_rows(path, size, id="id")
-        assert texts == [row["text"] for row in given]
+        assert texts == [row["text"] for row in rows]
         assert ids == list(range(50))
 
 
@@ -212,7 +212,7 @@ def test_types_of_text_in_parquet(tmp_path, kind):
     assert all_rows(tmp_path / "a.parquet")[0] == texts
 
 
-def test_columns_of_nothing_but_nulls(tmp_path):
+def test_columns_of_nulls(tmp_path):
     pq.write_table(pa.table({"text": pa.nulls(2)}), tmp_path / "a.parquet")
     ((texts, _),) = read(shards_of(inputs_of(tmp_path / "a.parquet"), TEXT, 9)[0][0], TEXT, 9)
     assert texts.type == pa.large_string()
@@ -234,9 +234,9 @@ def test_columns_of_nothing_but_nulls(tmp_path):
 def test_types_of_ids(tmp_path, ids, kind):
     pq.write_table(pa.table({"text": ["x", "y"], "id": ids}), tmp_path / "a.parquet")
     shards, columns = shards_of(inputs_of(tmp_path / "a.parquet"), Columns("text", "id"), 1 << 20)
-    ((_, found),) = read(shards[0], columns, 9)
-    assert columns.id_type == found.type == (kind or ids.type)
-    assert found.equals(ids.cast(found.type))
+    ((_, shard_ids),) = read(shards[0], columns, 9)
+    assert columns.id_type == shard_ids.type == (kind or ids.type)
+    assert shard_ids.equals(ids.cast(shard_ids.type))
 
 
 @pytest.mark.parametrize("equal", [False, True])
@@ -270,7 +270,7 @@ def test_names_of_columns_with_dots(tmp_path):
     assert rows_of(shards, columns)[0] == texts
 
 
-def test_nothing(tmp_path):
+def test_empty_inputs(tmp_path):
     for name in ("none.txt", "none.jsonl"):
         (tmp_path / name).write_text("")
         assert all_rows(tmp_path / name) == ([], [], 0)

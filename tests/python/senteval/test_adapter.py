@@ -73,7 +73,7 @@ def test_a_table_of_words_is_a_batch():
     assert_rows(batcher({}, np.array([["a", "cat"], ["the", "dog"]])), counts("a cat", "the dog"))
 
 
-def test_further_arguments_are_taken():
+def test_further_arguments_are_accepted():
     prepare, batcher = se.senteval.plugin(Counts())
     assert prepare({}, [["a"]], "key", split="train") is None
     assert_rows(batcher({}, [["a"]], "key", split="train"), counts("a"))
@@ -103,7 +103,7 @@ def test_rows_handed_out_can_be_written_to():
     assert_rows(batcher({}, [["a"]]), counts("a"))
 
 
-def test_the_cache_forgets_what_was_not_used_for_longest():
+def test_the_cache_evicts_the_least_recently_used():
     encoder = Counts()
     row = 4 * encoder.dim
     _, batcher = se.senteval.plugin(encoder, cache_mb=2 * row / 2**20)
@@ -120,7 +120,7 @@ def test_without_cache_a_batch_still_encodes_once():
     assert encoder.encoded == [("a",), ("a",)]
 
 
-def test_nothing_is_learnt_unless_asked():
+def test_encoders_are_not_fitted_by_default():
     encoder = Counts()
     prepare, _ = se.senteval.plugin(encoder)
     prepare({}, [["a"]])
@@ -151,7 +151,7 @@ def test_an_unfitted_encoder_is_refused():
     se.senteval.plugin(encoder, fit_on_task=True)
 
 
-def test_what_is_no_encoder_is_refused():
+def test_wrong_encoders_are_refused():
     with pytest.raises(TypeError, match="expected an encoder, but this int has no encode and no dim"):
         se.senteval.plugin(3)
     with pytest.raises(TypeError, match="this object has no encode and no fit"):
@@ -170,7 +170,7 @@ def test_negative_cache():
         se.senteval.plugin(Counts(), cache_mb=-1)
 
 
-def test_an_encoder_that_is_fitted_again_forgets_its_rows():
+def test_fitting_an_encoder_again_clears_the_cache():
     vectors = se.WordVectors.from_array(list(WORDS), np.eye(len(WORDS), dtype=np.float32))
     sif = se.SIF(vectors, a=None).fit(["a cat", "the dog", "the cat sat"])
     prepare, batcher = se.senteval.plugin(sif)

@@ -46,7 +46,7 @@ def engine(harness, batch_size=2, **params):
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_unrepaired_it_fails(harness, task):
+def test_without_the_patch_it_fails(harness, task):
     if task in NEEDS_CUDA and torch.cuda.is_available():
         pytest.skip("CUDA is there")
     with pytest.raises((AttributeError, AssertionError, RuntimeError, TypeError, ValueError)):
@@ -54,7 +54,7 @@ def test_unrepaired_it_fails(harness, task):
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_repaired_it_runs_and_its_results_are_json(harness, task):
+def test_with_the_patch_results_are_json(harness, task):
     assert se.senteval.patch(harness) is harness
     result = engine(harness).eval(task)
     assert json.loads(json.dumps(result)) == result
@@ -79,7 +79,7 @@ def test_scores_are_those_of_the_pairs(harness):
     assert result["pairs"]["nsamples"] == 4  # the unscored pair is left out
 
 
-def test_the_repair_leaves_the_libraries_alone(harness):
+def test_the_patch_is_undone(harness):
     before = {name: vars(torch.Tensor).get(name) for name in ("cuda", "to")}
     array, available = np.array, torch.cuda.is_available
     se.senteval.patch(harness)
@@ -88,7 +88,7 @@ def test_the_repair_leaves_the_libraries_alone(harness):
     assert (np.array, torch.cuda.is_available) == (array, available)
 
 
-def test_the_libraries_are_left_alone_after_a_failure(harness):
+def test_the_patch_is_undone_after_a_failure(harness):
     se.senteval.patch(harness)
     broken = engine(harness)
     broken.batcher = lambda params, batch: 1 / 0
@@ -97,7 +97,7 @@ def test_the_libraries_are_left_alone_after_a_failure(harness):
     assert "cuda" not in vars(torch.Tensor)
 
 
-def test_a_second_repair_changes_nothing(harness):
+def test_patching_twice_changes_nothing(harness):
     evaluate = se.senteval.patch(harness).engine.SE.eval
     assert se.senteval.patch(harness).engine.SE.eval is evaluate
 
@@ -120,7 +120,7 @@ def test_unknown_solver(harness):
         se.senteval.patch(harness, solver="sag")
 
 
-def test_a_missing_harness_says_where_it_is(monkeypatch):
+def test_a_missing_senteval_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "senteval", None)
     with pytest.raises(ImportError, match=r"github\.com/facebookresearch/SentEval.*sentencode\[eval\]"):
         se.senteval.patch()

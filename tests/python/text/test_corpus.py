@@ -49,7 +49,7 @@ def test_folders_globs_and_lists(tmp_path):
     assert list(two) == ["b1", "b2", "a1", "a2"]
 
 
-def test_names_of_files_are_not_taken_for_sentences(tmp_path):
+def test_names_of_files_are_not_read_as_sentences(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("x\n")
     with pytest.raises(ValueError, match=r"a list of file names, such as .*a\.txt'.*Corpus\.from_files"):
@@ -124,10 +124,10 @@ def test_iterators_are_read_once():
 def test_batches_are_the_cores_own(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("".join(f"S {i}\n" for i in range(10)))
-    told = []
-    batches = list(se.Corpus(path).batches(4, on_progress=lambda done, whole: told.append((done, whole))))
+    progress = []
+    batches = list(se.Corpus(path).batches(4, on_progress=lambda done, whole: progress.append((done, whole))))
     assert [len(batch) for batch in batches] == [4, 4, 2]
-    assert told[-1] == (path.stat().st_size, path.stat().st_size)
+    assert progress[-1] == (path.stat().st_size, path.stat().st_size)
     tokenizer = se.Tokenizer("whitespace", lowercase=True)
     assert [tokens for batch in batches for tokens in tokenizer(batch)] == [["s", str(i)] for i in range(10)]
     assert batches[2].to_list() == ["S 8", "S 9"]

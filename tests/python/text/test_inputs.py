@@ -103,7 +103,7 @@ def test_empty_batches(tokenizer):
         ({"a"}, "sentences is a set, which has no order"),
     ],
 )
-def test_what_is_no_text_is_named(tokenizer, sentences, message):
+def test_wrong_types_are_named(tokenizer, sentences, message):
     with pytest.raises(TypeError, match=message):
         tokenizer(sentences)
 
@@ -228,15 +228,15 @@ def test_batches_keep_order_and_size():
 
 
 def test_batches_of_a_stream_hold_one_batch_only():
-    taken = []
+    consumed = []
 
     def stream():
         for i in range(100):
-            taken.append(i)
+            consumed.append(i)
             yield f"s{i}"
 
     assert len(next(batches(stream(), 10))) == 10
-    assert len(taken) <= 11
+    assert len(consumed) <= 11
 
 
 @pytest.mark.parametrize("form", ["text", "bytes", "tokens", "corpus", "tuples"])
@@ -251,28 +251,28 @@ def test_batches_of_a_stream_end_where_their_text_is_enough(form):
         "tuples": iter(zip(texts, texts, strict=True)),
     }
     if form == "tuples":
-        found = list(gathered(forms[form], 300, 8000))
+        groups = list(gathered(forms[form], 300, 8000))
     else:
-        found = list(batches(forms[form], 300, text=4000))
-    assert [len(text) for batch in to_text(found) for text in batch] == lengths
-    for batch in to_text(found):
+        groups = list(batches(forms[form], 300, text=4000))
+    assert [len(text) for batch in to_text(groups) for text in batch] == lengths
+    for batch in to_text(groups):
         assert len(batch) <= 300
     # They are looked at a few at a time: only where the long ones begin, more may be taken than is enough.
-    assert sum(sum(map(len, batch)) > 4000 + 5000 for batch in to_text(found)) <= 2
-    assert sum(map(len, to_text(found)[-1])) <= 300 * 10
-    assert 10 < len(found) < 40
+    assert sum(sum(map(len, batch)) > 4000 + 5000 for batch in to_text(groups)) <= 2
+    assert sum(map(len, to_text(groups)[-1])) <= 300 * 10
+    assert 10 < len(groups) < 40
 
 
-def to_text(found):
+def to_text(sentences):
     def text_of(item):
         if isinstance(item, tuple):
             return item[0]
         return item.decode() if isinstance(item, bytes) else "".join(item)
 
-    return [[text_of(item) for item in batch] for batch in found]
+    return [[text_of(item) for item in batch] for batch in sentences]
 
 
-def test_what_is_no_text_has_no_length():
+def test_wrong_types_have_no_length():
     odd = [None, 1.5, "a", ["b", None], np.array(["c", "d"]), np.float32(1), []]
     assert [len(batch) for batch in gathered(odd, 100, 10)] == [7]
     assert [len(batch) for batch in gathered(iter(odd), 4, None)] == [4, 3]
@@ -291,13 +291,13 @@ def test_a_column_is_no_list_of_tokens(kind):
     assert to_batch(np.array([["a", "b"], ["c", "d"]])) == [["a", "b"], ["c", "d"]]
 
 
-def test_batches_tell_progress():
-    told = []
-    list(batches(["a"] * 5, 2, on_progress=lambda done, whole: told.append((done, whole))))
-    assert told == [(2, 5), (4, 5), (5, 5)]
-    told.clear()
-    list(batches(iter(["a"] * 3), 2, on_progress=lambda done, whole: told.append((done, whole))))
-    assert told == [(2, 0), (3, 0)]
+def test_batches_report_progress():
+    progress = []
+    list(batches(["a"] * 5, 2, on_progress=lambda done, whole: progress.append((done, whole))))
+    assert progress == [(2, 5), (4, 5), (5, 5)]
+    progress.clear()
+    list(batches(iter(["a"] * 3), 2, on_progress=lambda done, whole: progress.append((done, whole))))
+    assert progress == [(2, 0), (3, 0)]
 
 
 def test_errors_name_the_place_among_all_sentences(tokenizer):

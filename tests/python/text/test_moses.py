@@ -45,7 +45,7 @@ def sacremoses(arguments, lines):
 
 
 @pytest.mark.parametrize(("language", "lines"), [("en", ENGLISH[:-1]), ("de", GERMAN)])
-def test_without_casing_it_is_the_command_line_of_sacremoses(language, lines):
+def test_without_truecasing_it_equals_sacremoses(language, lines):
     moses = Moses(language)
     normalised = sacremoses(["-l", language, "normalize"], lines)
     tokens = sacremoses(["-l", language, "tokenize"], normalised)
@@ -79,27 +79,27 @@ def learnt(lines):
 
 
 def truecased(tokens, best, known):
-    found, first = [], True
+    words, first = [], True
     for token in tokens:
         if token.lower() in best and (first or token not in known):
             token = best[token.lower()]
-        found.append(token)
+        words.append(token)
         if token in ENDS:
             first = True
         elif token not in DELAYED:
             first = False
-    return found
+    return words
 
 
 def detruecased(tokens):
-    found, first = [], True
+    words, first = [], True
     for token in tokens:
-        found.append(token[:1].upper() + token[1:] if first else token)
+        words.append(token[:1].upper() + token[1:] if first else token)
         if token in ENDS:
             first = True
         elif token not in DELAYED:
             first = False
-    return found
+    return words
 
 
 WORDS = [
@@ -154,7 +154,7 @@ def test_first_words_quotes_and_capitals():
     assert moses.restore('" the dog " , it said') == '"The dog", it said'
 
 
-def test_german_comes_back():
+def test_german_is_restored():
     moses = Moses("de").learn(GERMAN)
     assert moses.prepare("Ein Hund, z.B. der „Dackel“, läuft.") == 'ein Hund , z.B. der " Dackel " , läuft .'
     assert moses.restore('ein Hund , z.B. der " Dackel " , läuft .') == 'Ein Hund, z.B. der "Dackel", läuft.'
@@ -178,7 +178,7 @@ def test_lines_stay_lines():
 @pytest.mark.parametrize(
     "hold", [list, tuple, np.array, iter, lambda lines: se.Corpus(lines, keep_empty=True)]
 )
-def test_whatever_holds_sentences(hold):
+def test_all_containers_of_sentences(hold):
     moses = Moses("en").learn(hold(ENGLISH))
     assert moses.casing_ == Moses("en").learn(ENGLISH).casing_
     prepared = moses.prepare(hold(ENGLISH))
@@ -204,7 +204,7 @@ def test_languages_are_checked(language):
         Moses(None)
 
 
-def test_what_is_no_text_is_named():
+def test_wrong_types_are_named():
     moses = Moses("en")
     for use in (moses.learn, moses.prepare, moses.restore):
         with pytest.raises(TypeError, match=r"sentences\[1\] is float \(nan\); expected str"):

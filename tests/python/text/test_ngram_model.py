@@ -19,18 +19,18 @@ from sentencode.text import NgramModel
 LINES = ["a dog runs in the park", "a cat runs", "the dog sleeps", "a dog sees a cat in the park"]
 
 
-def drawn(n, seed):
+def sampled(n, seed):
     """Sentences in which words follow each other as in a language: few often, many rarely."""
     draw = np.random.default_rng(seed)
     words = [f"w{i}" for i in range(600)]
-    found = []
+    lines = []
     for _ in range(n):
         at, line = 0, []
         for _ in range(draw.integers(1, 12)):
             at = (3 * at + min(int(draw.zipf(1.5)), 599)) % 600
             line.append(words[at])
-        found.append(" ".join(line))
-    return found
+        lines.append(" ".join(line))
+    return lines
 
 
 class Slow:
@@ -67,9 +67,9 @@ class Slow:
     def _discounts(n1, n2, n3, n4):
         if n1 and n2 and n3:
             y = n1 / (n1 + 2 * n2)
-            found = (1 - 2 * y * n2 / n1, 2 - 3 * y * n3 / n2, 3 - 4 * y * n4 / n3)
-            if all(0 <= d <= i for i, d in enumerate(found, 1)):
-                return found
+            discounts = (1 - 2 * y * n2 / n1, 2 - 3 * y * n3 / n2, 3 - 4 * y * n4 / n3)
+            if all(0 <= d <= i for i, d in enumerate(discounts, 1)):
+                return discounts
         return 0.5, 1, 1.5
 
     def p(self, context, word):
@@ -78,11 +78,11 @@ class Slow:
         if seen is None:
             return lower
         d1, d2, d3 = self.discounts[len(context)]
-        taken = {0: 0, 1: d1, 2: d2}
+        discount = {0: 0, 1: d1, 2: d2}
         whole = sum(seen.values())
-        left = sum(taken.get(c, d3) for c in seen.values()) / whole
+        left = sum(discount.get(c, d3) for c in seen.values()) / whole
         c = seen.get(word, 0)
-        return (c - taken.get(c, d3)) / whole + left * lower
+        return (c - discount.get(c, d3)) / whole + left * lower
 
     def log_p(self, line):
         tokens = ["<s>", *line.split(), "</s>"]
@@ -93,10 +93,10 @@ class Slow:
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 4, 6])
-@pytest.mark.parametrize("lines", [LINES, drawn(400, 0), ["a"], ["a b", "a b"]], ids=len)
+@pytest.mark.parametrize("lines", [LINES, sampled(400, 0), ["a"], ["a b", "a b"]], ids=len)
 def test_as_the_slow_reference(order, lines):
     model, slow = NgramModel(order=order).fit(lines), Slow(lines, order)
-    read = [*lines[:20], *drawn(30, 1), *LINES, "a new a dog", "new", "dog new runs in"]
+    read = [*lines[:20], *sampled(30, 1), *LINES, "a new a dog", "new", "dog new runs in"]
     each = [slow.log_p(line) for line in read]
     assert model.log_probability(read) == pytest.approx([sum(one) for one in each], rel=1e-10)
     every = [p for one in each for p in one]
@@ -113,7 +113,7 @@ def test_as_the_slow_reference(order, lines):
 
 
 def test_discounts_come_from_the_counts_where_these_suffice():
-    slow = Slow(drawn(400, 0), 4)
+    slow = Slow(sampled(400, 0), 4)
     assert all(discounts != (0.5, 1, 1.5) for discounts in slow.discounts.values())
     assert set(Slow(["a b"], 3).discounts.values()) == {(0.5, 1, 1.5)}
 
@@ -134,9 +134,9 @@ def test_probabilities_of_all_words_sum_to_one(lines, order, begin):
         ids, depth = model._ids([line])
         return float(np.exp(model._log_p(ids, depth)[: len(line.split()) + 1].sum()))
 
-    behind = sum(p(f"{start} {word}") for word in [*words, "unknown"])
-    ends = np.exp(model.log_probability([start]))[0] if begin else 1 - behind
-    assert behind + ends == pytest.approx(p(start) if begin else 1, rel=1e-9)
+    total = sum(p(f"{start} {word}") for word in [*words, "unknown"])
+    ends = np.exp(model.log_probability([start]))[0] if begin else 1 - total
+    assert total + ends == pytest.approx(p(start) if begin else 1, rel=1e-9)
 
 
 def test_values_of_lmplz():
@@ -149,7 +149,7 @@ def test_values_of_lmplz():
     assert model.oov_rate(read) == 1 / 9
 
 
-def test_arpa_files_say_what_lmplz_writes(tmp_path):
+def test_arpa_files_equal_those_of_lmplz(tmp_path):
     path = tmp_path / "a.arpa"
     NgramModel(order=3).fit(LINES).write_arpa(path)
     text = path.read_text(encoding="utf-8")

@@ -14,7 +14,7 @@ pieces = st.sampled_from([*"abIé。.!?\"'()[] \n,1…”", " The", " U.S.", "Mr
 
 
 @given(st.one_of(st.text(), st.lists(pieces, max_size=40).map("".join)))
-def test_nothing_but_white_space_is_lost(text):
+def test_only_white_space_is_dropped(text):
     sentences = se.split_sentences(text)
     assert all(sentence and sentence == sentence.strip() for sentence in sentences)
     assert "".join("".join(sentences).split()) == "".join(text.split())
@@ -25,24 +25,24 @@ def test_lone_surrogates_do_no_harm():
 
 
 @pytest.mark.parametrize("wrong", [b"bytes", ["list"], None])
-def test_only_text_is_taken(wrong):
+def test_wrong_types_are_refused(wrong):
     with pytest.raises(TypeError):
         se.split_sentences(wrong)
 
 
 @pytest.mark.skipif("SENTENCODE_DATA" not in os.environ, reason="needs the real data")
-def test_joined_sentences_are_found_again():
+def test_joined_sentences_are_split_again():
     """Sentences of books, joined to paragraphs of ten, are found again as they were cut by others."""
     path = Path(os.environ["SENTENCODE_DATA"], "text", "books.valid.txt.xz")
     with lzma.open(path, "rt", encoding="utf-8") as file:
         sentences = [line.strip() for line in file if line.strip()][:10000]
-    found = hits = 0
+    count = hits = 0
     for i in range(0, len(sentences), 10):
-        wanted = sentences[i : i + 10]
-        cut = se.split_sentences(" ".join(wanted))
-        found += len(cut)
-        hits += len(set(cut) & set(wanted))
-    precision, recall = hits / found, hits / len(sentences)
+        expected = sentences[i : i + 10]
+        split = se.split_sentences(" ".join(expected))
+        count += len(split)
+        hits += len(set(split) & set(expected))
+    precision, recall = hits / count, hits / len(sentences)
     assert precision > 0.85, (precision, recall)
     assert recall > 0.85, (precision, recall)
 

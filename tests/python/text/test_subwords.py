@@ -26,25 +26,25 @@ def test_each_merge_is_of_a_most_frequent_pair():
     learnt = json.loads(learn_bpe(TEXT, size=40).to_str())["model"]["merges"]
     assert len(learnt) > 10
     words = Counter("▁" + word for line in TEXT for word in line.split())
-    cut = {word: list(word) for word in words}
+    pieces = {word: list(word) for word in words}
     for pair in map(tuple, learnt):
         pairs = Counter()
         for word, count in words.items():
-            for both in zip(cut[word], cut[word][1:], strict=False):
+            for both in zip(pieces[word], pieces[word][1:], strict=False):
                 pairs[both] += count
         assert pairs[pair] == max(pairs.values()) >= 2
-        for word, symbols in cut.items():
+        for word, symbols in pieces.items():
             joined, i = [], 0
             while i < len(symbols):
                 width = 1 + (tuple(symbols[i : i + 2]) == pair)
                 joined.append("".join(symbols[i : i + width]))
                 i += width
-            cut[word] = joined
+            pieces[word] = joined
 
 
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.text(alphabet="abc äß.,'\t\n\u3000", max_size=20), min_size=1))
-def test_text_comes_back_but_for_runs_of_spaces(lines):
+def test_text_is_restored_except_for_repeated_spaces(lines):
     bpe = learn_bpe(["abc äß.,' cab cab"], lines, size=60)
     for line in lines:
         encoded = bpe.encode(line)
@@ -65,8 +65,8 @@ def test_joint_files_and_lists_are_the_same(tmp_path):
 def test_the_same_in_every_process():
     code = f"from sentencode.text import learn_bpe; print(learn_bpe({TEXT!r} * 50, size=60).to_str())"
     run = [sys.executable, "-c", code]
-    found = {subprocess.run(run, check=True, capture_output=True).stdout for _ in range(3)}
-    assert len(found) == 1
+    outputs = {subprocess.run(run, check=True, capture_output=True).stdout for _ in range(3)}
+    assert len(outputs) == 1
 
 
 def test_sizes():

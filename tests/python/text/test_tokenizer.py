@@ -56,11 +56,11 @@ def test_survives_pickle_config_and_repr(tokenizer):
 
 
 def test_punctuation():
-    cut = se.Tokenizer("punctuation", lowercase=True)
-    assert " ".join(cut("Isn't it co-op's $1,000.50?")) == "isn ' t it co - op ' s $ 1,000.50 ?"
+    tokenizer = se.Tokenizer("punctuation", lowercase=True)
+    assert " ".join(tokenizer("Isn't it co-op's $1,000.50?")) == "isn ' t it co - op ' s $ 1,000.50 ?"
 
 
-def test_auto_is_what_finds_the_words_of_the_vectors():
+def test_auto_selects_the_split_that_knows_most_words():
     row = [1.0, 0.0]
     whole = se.Average({"do": row, "n't": row, "co-op": row})
     apart = se.Average({"do": row, "n": row, "co": row, "op": row, "'": row})
@@ -88,7 +88,7 @@ def test_wrong_arguments_are_named(arguments, message):
         se.Tokenizer(**arguments)
 
 
-def test_what_cannot_split_is_refused():
+def test_wrong_splits_are_refused():
     with pytest.raises(TypeError, match=r"tokenizer must be .*, got 3 \(int\)"):
         se.Tokenizer(3)
 
@@ -100,7 +100,7 @@ def test_auto_is_the_encoders_to_decide():
     assert se.Tokenizer("whitespace", lowercase=False).core(lowercase=True)(["A b"]) == [["A", "b"]]
 
 
-def test_callable_cuts_text_but_not_tokens():
+def test_callables_split_text_but_not_tokens():
     tokenizer = se.Tokenizer(letters, lowercase=True)
     assert tokenizer(["Ab c", ""]) == [["a", "b", "c"], []]
     assert tokenizer("Ab") == ["a", "b"]
@@ -124,7 +124,7 @@ def test_results_of_callables_are_checked():
         se.Tokenizer(lambda text: [ord(c) for c in text])(["abc"])
 
 
-def test_names_lead_back_or_say_what_to_do():
+def test_names_of_callables_are_imported_or_explained():
     assert se.Tokenizer("json:dumps").name == "json:dumps"
     assert se.Tokenizer(json.dumps).name == "json:dumps"
     nameless = se.Tokenizer(lambda text: [text], name="mine")
@@ -137,7 +137,7 @@ def test_names_lead_back_or_say_what_to_do():
         se.Tokenizer.from_config({"colour": "red"})
 
 
-def test_a_name_in_a_config_is_not_imported_unasked(tmp_path, monkeypatch):
+def test_names_in_files_are_not_imported(tmp_path, monkeypatch):
     (tmp_path / "harmful_module.py").write_text("raise SystemExit('imported')")
     monkeypatch.syspath_prepend(tmp_path)
     for config in (
@@ -156,7 +156,7 @@ def test_a_name_in_a_config_is_not_imported_unasked(tmp_path, monkeypatch):
     assert se.Tokenizer.from_config({"split": "external", "name": "x"}, "whitespace")("a b") == ["a", "b"]
 
 
-def test_names_that_lead_nowhere_are_none():
+def test_only_importable_callables_have_names():
     def inner(text):
         return [text]
 

@@ -99,11 +99,13 @@ def test_corpora_of_every_form(tmp_path):
     path.write_text("B a\n\na c\n")
     expected = {"a": 2, "b": 1, "c": 1}
     lower = se.Tokenizer("whitespace", lowercase=True)
-    told = []
+    progress = []
     for corpus in (path, se.Corpus(path), ["B a", "a c"], iter(["B a", "a c"]), [["B", "a"], ["a", "c"]]):
-        vocabulary = se.Vocabulary.from_corpus(corpus, lower, on_progress=lambda done, _: told.append(done))
+        vocabulary = se.Vocabulary.from_corpus(
+            corpus, lower, on_progress=lambda done, _: progress.append(done)
+        )
         assert dict(vocabulary) == expected
-    assert told == [9, 9, 2, 2, 2]
+    assert progress == [9, 9, 2, 2, 2]
     assert dict(se.Vocabulary.from_corpus(["B a"], str.split)) == {"B": 1, "a": 1}
 
 

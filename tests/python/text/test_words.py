@@ -39,7 +39,7 @@ def test_rule_of_the_documentation(text, tokens):
 @given(st.one_of(st.text(), likely_text))
 @example("a'")
 @example("\u00b4")
-def test_nothing_is_lost_or_made_up(text):
+def test_all_characters_but_spaces_are_kept(text):
     tokens = WORDS(text)
     assert all(tokens)
     assert bare("".join(tokens)) == bare(text.replace("\u02bc", ""))
@@ -54,7 +54,7 @@ def test_lower_case_first_or_last_is_the_same(text):
 
 
 @given(st.lists(st.binary(max_size=40), max_size=5))
-def test_bad_bytes_are_cut_as_their_replacement(texts):
+def test_invalid_bytes_are_split_like_the_replacement_character(texts):
     assert WORDS(texts) == WORDS([text.decode("utf-8", "replace") for text in texts])
 
 

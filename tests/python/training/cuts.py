@@ -60,8 +60,8 @@ def outcome(folder):
     return last.name, last.read_bytes(), best.read_bytes(), *log
 
 
-def compare(what, found, expected):
-    differ = [i for i, pair in enumerate(zip(found, expected, strict=True)) if pair[0] != pair[1]]
+def compare(what, actual, expected):
+    differ = [i for i, pair in enumerate(zip(actual, expected, strict=True)) if pair[0] != pair[1]]
     if differ:
         sys.exit(f"{what}: not the run that it is without: parts {differ} differ")
 
@@ -113,24 +113,24 @@ def main():
         for call in range(1, calls + 1):
             folder = chosen.folder / f"cut-{call}"
             folder.mkdir()
-            cut = trainer(folder, chosen.save_every)
+            interrupted = trainer(folder, chosen.save_every)
             below(folder, call)
             what = f"interrupted at call {call}, {names[call - 1]}"
             try:
-                cut.run()
+                interrupted.run()
                 sys.exit(f"{what}: no KeyboardInterrupt")
             except KeyboardInterrupt:
                 pass
             below(b"")
-            rest = cut if chosen.same else trainer(folder, chosen.save_every)
+            rest = interrupted if chosen.same else trainer(folder, chosen.save_every)
             rest.run()
-            history = cut.history
-            if rest is not cut:
+            history = interrupted.history
+            if rest is not interrupted:
                 history.steps += rest.history.steps
                 history.validations += rest.history.validations
             # A second Ctrl-C ends the callback that writes the log, or the last checkpoint: another trainer
             # then takes steps again.
-            if rest is cut or chosen.presses == 1:
+            if rest is interrupted or chosen.presses == 1:
                 compare(f"{what}: history", events(history), expected)
             parts = None if chosen.presses == 1 else 3
             compare(what, outcome(folder)[:parts], left[:parts])

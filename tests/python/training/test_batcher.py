@@ -96,8 +96,8 @@ def test_an_epoch_has_every_example_once(
             ids = batch.ids[field]
             assert (ids.dtype, ids.shape) == (np.int64, (len(numbers), width))
             for row, i in zip(ids.tolist(), numbers, strict=True):
-                own = examples[i][field].tolist()
-                assert row == own + [-1] * (width - len(own))
+                tokens = examples[i][field].tolist()
+                assert row == tokens + [-1] * (width - len(tokens))
         if mode == "equal_length":
             assert len(set(held)) == 1
         if mode == "buckets":
@@ -116,7 +116,7 @@ def test_an_epoch_has_every_example_once(
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_order_depends_on_seed_epoch_and_step_alone(some, mode):
+def test_order_depends_only_on_seed_epoch_and_step(some, mode):
     options = options_of(mode, 16, 40)
     first, second = (Batcher(some, seed=5, **options) for _ in range(2))
     steps = list(range(len(first)))
@@ -134,7 +134,7 @@ def test_order_depends_on_seed_epoch_and_step_alone(some, mode):
     ]
 
 
-def test_the_modes_without_chance(some):
+def test_modes_without_shuffling(some):
     lengths = some.lengths("first")
     plain = np.concatenate([b.numbers for b in Batcher(some, mode="plain", batch_size=10, shuffle=False)])
     assert plain.tolist() == list(range(len(some)))
@@ -149,7 +149,7 @@ def test_the_modes_without_chance(some):
     assert np.concatenate([b.numbers for b in buffered]).tolist() == expected
 
 
-def test_sorted_buffers_are_those_of_the_shuffled_order(some):
+def test_sorted_buffers_follow_the_shuffled_order(some):
     plain = Batcher(some, mode="plain", batch_size=70, seed=3)
     buffered = Batcher(some, mode="sorted_buffer", batch_size=10, buffer_batches=7, seed=3)
     steps = iter(range(len(buffered)))
@@ -160,7 +160,7 @@ def test_sorted_buffers_are_those_of_the_shuffled_order(some):
         assert all(a[1] <= b[0] for a, b in itertools.pairwise(ranges))
 
 
-def test_budgets_are_used_up(some):
+def test_token_budgets_are_used(some):
     batcher = Batcher(some, mode="token_budget", batch_size=None, max_tokens=300)
     used = sorted(b.ids["first"].size for b in batcher)
     assert used[1] > 300 - 2 * 29  # all but the last are full up to about one example
@@ -174,36 +174,36 @@ def test_shuffling_is_fair(tmp_path):
     examples = built(tmp_path / "file", [4] * 12)
     for mode in ("plain", "equal_length", "sorted_buffer", "buckets"):
         batcher = Batcher(examples, **options_of(mode, 1, 4))
-        places = np.zeros(12)
+        positions = np.zeros(12)
         for epoch in range(6000):
-            places[next(s for s in range(12) if batcher.batch(epoch, s).numbers[0] == 3)] += 1
-        assert ((places - 500) ** 2 / 500).sum() < 45, mode
+            positions[next(s for s in range(12) if batcher.batch(epoch, s).numbers[0] == 3)] += 1
+        assert ((positions - 500) ** 2 / 500).sum() < 45, mode
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_going_on_from_a_state(some, mode):
+def test_resuming_from_a_state(some, mode):
     options = {**options_of(mode, 16, 40), "seed": 11}
     whole = Batcher(some, threads=2, ahead=3, **options)
     assert whole.state == {"epoch": 0, "step": 0}
     handed_out = [(batch.epoch, batch.step, batch.numbers.tolist()) for _ in range(3) for batch in whole]
     assert whole.state == {"epoch": 3, "step": 0}
     part = Batcher(some, **options)
-    cut = len(part) + 4
-    found = []
+    stop = len(part) + 4
+    rest = []
     stream = itertools.chain.from_iterable(part for _ in range(2))
-    for batch in itertools.islice(stream, cut):
-        found.append((batch.epoch, batch.step, batch.numbers.tolist()))
+    for batch in itertools.islice(stream, stop):
+        rest.append((batch.epoch, batch.step, batch.numbers.tolist()))
     state = part.state
     assert state == {"epoch": 1, "step": 4}
     resumed = Batcher(some, **options)
     resumed.resume(state)
     assert resumed.state == state
     for _ in range(2):
-        found += [(batch.epoch, batch.step, batch.numbers.tolist()) for batch in resumed]
-    assert found == handed_out
+        rest += [(batch.epoch, batch.step, batch.numbers.tolist()) for batch in resumed]
+    assert rest == handed_out
 
 
-def test_states_that_cannot_be(some):
+def test_invalid_states(some):
     batcher = Batcher(some)
     with pytest.raises(ValueError, match=r"state\['step'\] must be at most"):
         batcher.resume({"epoch": 0, "step": len(batcher)})
@@ -213,13 +213,13 @@ def test_states_that_cannot_be(some):
         batcher.batch(0, len(batcher))
 
 
-def test_batches_own_their_arrays(some):
+def test_batches_outlive_the_batcher(some):
     batcher = Batcher(some, batch_size=4)
     batch = batcher.batch(0, 0)
-    kept = batch.ids["first"].copy()
+    copied = batch.ids["first"].copy()
     del batcher
     assert batch.ids["first"].flags.writeable
-    np.testing.assert_array_equal(batch.ids["first"], kept)
+    np.testing.assert_array_equal(batch.ids["first"], copied)
     batch.ids["first"][:] = -5
 
 
@@ -241,11 +241,11 @@ def test_threads_begin_and_end(some):
 
 def test_a_consumer_on_another_thread(some):
     batcher = Batcher(some, mode="plain", batch_size=7)
-    found = []
-    consumer = threading.Thread(target=lambda: found.extend(batch.numbers.tolist() for batch in batcher))
+    batches = []
+    consumer = threading.Thread(target=lambda: batches.extend(batch.numbers.tolist() for batch in batcher))
     consumer.start()
     consumer.join(timeout=60)
-    assert sorted(itertools.chain.from_iterable(found)) == list(range(len(some)))
+    assert sorted(itertools.chain.from_iterable(batches)) == list(range(len(some)))
 
 
 def test_forked_processes_are_refused_and_safe(some):
@@ -345,14 +345,14 @@ def test_lengths_of_several_fields(tmp_path_factory, lengths, mode, size, swappe
     assert sorted(p.name for p in path.parent.iterdir()) == ["file"]
 
 
-def test_the_first_field_alone_is_the_default(some):
+def test_lengths_are_those_of_the_first_field_by_default(some):
     for mode in MODES:
         options = options_of(mode, 16, 40)
         default, named = Batcher(some, **options), Batcher(some, length_fields=["first"], **options)
         assert [b.numbers.tolist() for b in default] == [b.numbers.tolist() for b in named]
 
 
-def test_fields_that_cannot_be_named(some):
+def test_invalid_length_fields(some):
     for names, message in (
         (["third"], "some of 'first', 'second', each once; got 'third' at 0"),
         (["second", "second"], "got 'second' at 1"),
@@ -384,7 +384,7 @@ def test_fields_that_cannot_be_named(some):
         ({"seed": -1}, "seed must be at least 0"),
     ],
 )
-def test_what_does_not_fit_is_refused(some, options, message):
+def test_wrong_options(some, options, message):
     with pytest.raises(ValueError, match=message):
         Batcher(some, **options)
     with pytest.raises(TypeError, match="examples must be Examples"):

@@ -37,7 +37,7 @@ def library(tmp_path_factory):
     ],
     ids=lambda how: "-".join(how).replace("--", "") or "interrupted",
 )
-def test_a_training_that_is_cut_at_any_write_is_the_same(tmp_path, library, how):
+def test_a_training_interrupted_at_any_write_is_the_same(tmp_path, library, how):
     environment = {**os.environ, "LD_PRELOAD": str(library), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, HERE / "cuts.py", library, tmp_path / "folder", *how]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)

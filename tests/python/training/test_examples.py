@@ -63,7 +63,7 @@ def reference(documents, *, begin, end, unknown_words, least, most, too_long, ne
             return None
         return closed(words[:most] if most else words)
 
-    found = []
+    examples = []
     for document in documents:
         for i, words in enumerate(document):
             example = {"tokens": field(words)}
@@ -77,8 +77,8 @@ def reference(documents, *, begin, end, unknown_words, least, most, too_long, ne
                 window = usable(rest[:following])
                 example["following"] = None if not window or len(window) < least else closed(window)
             if None not in example.values():
-                found.append(example)
-    return found
+                examples.append(example)
+    return examples
 
 
 sentences = st.lists(st.sampled_from([*WORDS, "x", "y"]), min_size=1, max_size=7)
@@ -99,7 +99,7 @@ sentences = st.lists(st.sampled_from([*WORDS, "x", "y"]), min_size=1, max_size=7
     following=st.sampled_from([None, 1, 4, 9]),
     shard=st.sampled_from([1, 3, 1000]),
 )
-def test_examples_are_those_of_a_slow_reference(tmp_path_factory, documents, shard, **chosen):
+def test_equals_a_slow_reference(tmp_path_factory, documents, shard, **chosen):
     path = tmp_path_factory.mktemp("examples") / "file"
     text = path.with_suffix(".txt")
     text.write_text("\n\n".join("\n".join(map(" ".join, document)) for document in documents))
@@ -159,7 +159,7 @@ def test_pairs_with_labels():
     assert built([("a", 3)], labels="int64").labels.tolist() == [3]
 
 
-def test_files_that_belong_together(tmp_path):
+def test_parallel_files(tmp_path):
     (tmp_path / "en").write_text("a b\n\nc\nd d\n")
     with gzip.open(tmp_path / "de.gz", "wt") as file:
         file.write("u\nv\nw u\n\n")
@@ -177,11 +177,11 @@ def test_files_that_belong_together(tmp_path):
         ([2], [3, 2, 0]),
     ]
     assert (examples.vocabulary_size("source"), examples.vocabulary_size("target")) == (5, 4)
-    cut = se.Tokenizer(str.split)
+    tokenizer = se.Tokenizer(str.split)
     again = Examples.build(
         source,
         {"source": VOCABULARY, "target": german},
-        cut,
+        tokenizer,
         begin={"source": None, "target": "<s>"},
         unknown_words="drop_word",
     )
@@ -192,18 +192,18 @@ def test_files_that_belong_together(tmp_path):
         Examples.build(source, {"source": VOCABULARY, "target": german}, "whitespace")
 
 
-def test_cache_knows_the_content_not_the_name(tmp_path):
+def test_the_cache_depends_on_content_not_on_the_name(tmp_path):
     text = tmp_path / "text"
     text.write_text("a b\nc\n")
-    told = []
-    first = built(text, on_progress=lambda *seen: told.append(seen))
+    progress = []
+    first = built(text, on_progress=lambda *seen: progress.append(seen))
     assert first.path.parent == se.cache_dir() / "examples"
     assert first.path.name == f"{first.key}.examples"
-    assert told == [(text.stat().st_size, text.stat().st_size)]
+    assert progress == [(text.stat().st_size, text.stat().st_size)]
     inode = first.path.stat().st_ino
     moved = text.rename(tmp_path / "moved")
-    again = built(moved, on_progress=lambda *seen: told.append(seen))
-    assert (again.path, again.path.stat().st_ino, len(told)) == (first.path, inode, 1)
+    again = built(moved, on_progress=lambda *seen: progress.append(seen))
+    assert (again.path, again.path.stat().st_ino, len(progress)) == (first.path, inode, 1)
     moved.write_text("a b\nd\n")
     assert ids(built(moved)) == [[0, 1], [3]]
     assert ids(first) == [[0, 1], [2]]
@@ -215,7 +215,7 @@ def test_cache_knows_the_content_not_the_name(tmp_path):
         built(iter(["a"]))
 
 
-def test_tokenizers_without_a_name_are_told_apart_by_what_they_do(tmp_path):
+def test_tokenizers_without_a_name_are_distinguished_by_their_code(tmp_path):
     text = tmp_path / "text"
     text.write_text("a-b c\n")
     by_hyphen = se.Tokenizer(lambda line: line.replace("-", " ").split())
@@ -261,13 +261,13 @@ CHANGED = {
 
 
 @pytest.mark.parametrize("source", ["file", "list", "fields"])
-def test_a_tokenizer_whose_code_has_changed_is_another(tmp_path, monkeypatch, source):
+def test_the_cache_depends_on_the_code_of_a_tokenizer(tmp_path, monkeypatch, source):
     text = tmp_path / "text"
     text.write_text("a b\nc\n")
-    given = {"file": text, "list": ["a b", "c"], "fields": {"one": text, "two": text}}[source]
+    sentences = {"file": text, "list": ["a b", "c"], "fields": {"one": text, "two": text}}[source]
 
     def key(code):
-        return Examples.build(given, VOCABULARY, module_with(code, monkeypatch).cut).key
+        return Examples.build(sentences, VOCABULARY, module_with(code, monkeypatch).cut).key
 
     first = key(PLAIN)
     assert key(f"# moved\n\n{PLAIN}  # a remark") == first  # the same code
@@ -279,22 +279,22 @@ def test_a_tokenizer_whose_code_has_changed_is_another(tmp_path, monkeypatch, so
         assert ids(changed) == [[1, 0], [2]]
 
 
-def test_the_key_of_a_tokenizers_code_is_the_same_in_every_process(monkeypatch):
+def test_the_digest_of_code_is_the_same_in_every_process(monkeypatch):
     program = (
         "from sentencode.code_digest import code_digest\n"
         f"code = {CHANGED['set']!r}\nexec(code)\nprint(code_digest(cut))"
     )
-    found = set()
+    digests = set()
     for seed in "123":
         environment = {**os.environ, "PYTHONHASHSEED": seed}
         done = subprocess.run(
             [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
         )
-        found.add(done.stdout)
-    assert len(found) == 1
+        digests.add(done.stdout)
+    assert len(digests) == 1
 
 
-def test_an_object_that_cuts_is_known_by_what_it_does(monkeypatch):
+def test_callable_objects_are_distinguished_by_their_tokens(monkeypatch):
     code = "class Cut:\n    def __call__(self, text):\n        return text.split({0!r})\ncut = Cut()"
     keys = []
     for separator in ("-", " "):
@@ -308,7 +308,7 @@ def test_errors_count_from_the_first_row():
         built(["a"] * 20_001 + [1.5])
 
 
-def test_a_killed_build_goes_on(tmp_path):
+def test_a_killed_build_resumes(tmp_path):
     text = tmp_path / "text"
     text.write_text("".join(f"{'abcd'[i % 4]} x {'abcd'[i // 7 % 4]}\n" for i in range(400_000)))
     script = textwrap.dedent("""
@@ -344,7 +344,7 @@ def test_a_killed_build_goes_on(tmp_path):
     assert not parts.exists()
 
 
-def test_lists_go_on_after_an_interruption(tmp_path):
+def test_an_interrupted_build_of_a_list_resumes(tmp_path):
     texts = [f"{'abcd'[i % 4]} {'abcd'[i // 5 % 4]}" for i in range(60_000)]
 
     def stop(read, _):
@@ -364,7 +364,7 @@ def test_lowercase_follows_the_vocabulary():
     assert ids(Examples.build(["A B b"], cased, unknown_words="drop_word")) == [[0, 1]]
 
 
-def test_what_a_file_tells(tmp_path):
+def test_config_and_views(tmp_path):
     examples = built(["a x", "b"], path=tmp_path / "file", end="<e>")
     config = examples.config
     field = config["fields"][0]
@@ -388,18 +388,18 @@ def test_what_a_file_tells(tmp_path):
     assert view.tolist() == [0, 6, 5, 1, 5]
 
 
-def test_damage_is_noticed(tmp_path):
+def test_damaged_files_are_refused(tmp_path):
     safetensors = pytest.importorskip("safetensors.numpy")
     path = tmp_path / "file"
     built(["a b", "c"], path=path)
     data = path.read_bytes()
     assert sorted(safetensors.load(data)) == ["by_length", "tokens.ids", "tokens.offsets"]
-    place = data.rindex(np.array([0, 1, 2], np.int32).tobytes())
-    path.write_bytes(data[:place] + np.array([0, 1, 1], np.int32).tobytes() + data[place + 12 :])
+    position = data.rindex(np.array([0, 1, 2], np.int32).tobytes())
+    path.write_bytes(data[:position] + np.array([0, 1, 1], np.int32).tobytes() + data[position + 12 :])
     assert len(Examples.open(path, verify=False)) == 2
     with pytest.raises(se.FormatError, match=r"is damaged: the checksum of bytes \d+ to \d+, of tensor"):
         Examples.open(path)
-    path.write_bytes(data[:place] + np.array([0, 1, 9], np.int32).tobytes() + data[place + 12 :])
+    path.write_bytes(data[:position] + np.array([0, 1, 9], np.int32).tobytes() + data[position + 12 :])
     with pytest.raises(se.FormatError, match=r"'tokens.ids': \[2\] is 9; expected 0 to 5"):
         Examples.open(path, verify=False)
     path.write_bytes(data[:-2])
@@ -422,17 +422,17 @@ def test_a_damaged_cache_is_built_again(tmp_path, kind):
     (path,) = {built(source, **options).path for _ in range(2)}  # the second is the same file
     content = path.read_bytes()
     size = int.from_bytes(content[:8], "little")
-    places = [*range(0, 8 + size, 97), *range(8 + size, len(content))]
-    for place in places:
+    positions = [*range(0, 8 + size, 97), *range(8 + size, len(content))]
+    for position in positions:
         damaged = bytearray(content)
-        damaged[place] ^= 16
-        if content[place] == ord(" "):
+        damaged[position] ^= 16
+        if content[position] == ord(" "):
             continue  # padding of the header
         path.unlink()  # what is mapped stays as it is
         path.write_bytes(damaged)
         with pytest.warns(UserWarning, match=r"examples: .*; the examples are built again"):
             again = built(source, **options)
-        assert path.read_bytes() == content, place
+        assert path.read_bytes() == content, position
         assert ids(again) == [[0, 1], [2], [3, 0]]
         if kind == "tuples":
             assert again.labels.tolist() == [7, 7, 3]
@@ -493,7 +493,7 @@ def test_files_without_checksums_of_blocks_are_read(tmp_path):
         ({"source": "/nowhere/at/all"}, FileNotFoundError, "nowhere"),
     ],
 )
-def test_what_does_not_fit_is_refused(options, error, message):
+def test_wrong_arguments(options, error, message):
     options = {"source": ["a"], "vocabulary": VOCABULARY, **options}
     with pytest.raises(error, match=message):
         Examples.build(**options)
@@ -504,12 +504,12 @@ def test_what_does_not_fit_is_refused(options, error, message):
 def test_bad_bytes_name_their_row(tmp_path):
     text = tmp_path / "text"
     text.write_bytes(b"a\n" * 20_000 + b"a \xff\n")
-    cut = se.Tokenizer("whitespace", invalid="refuse")
+    tokenizer = se.Tokenizer("whitespace", invalid="refuse")
     with pytest.raises(ValueError, match="field 'tokens', row 20000: byte 2 is not UTF-8"):
-        Examples.build(text, VOCABULARY, cut)
+        Examples.build(text, VOCABULARY, tokenizer)
 
 
-def test_metadata_is_readable_by_others(tmp_path):
+def test_safetensors_reads_the_metadata(tmp_path):
     safetensors = pytest.importorskip("safetensors")
     built(["a b"], path=tmp_path / "file")
     with safetensors.safe_open(tmp_path / "file", "numpy") as file:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import copy
+import functools
 import json
 import math
 import os
@@ -45,8 +46,30 @@ from . import tiny, workers
 HERE = Path(__file__).parent
 
 
+@pytest.fixture
+def make_trainer(tmp_path):
+    """Make trainers on the examples of `tiny`."""
+    return functools.partial(tiny.trainer, tmp_path / "file")
+
+
 def weights(model):
     return {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
+
+
+def plain_loss(model, batch, **options):
+    """The cross entropy of a batch in plain torch."""
+    ids, lengths = (torch.from_numpy(part["tokens"]) for part in (batch.ids, batch.lengths))
+    return nn.functional.cross_entropy(model(ids, lengths), torch.from_numpy(batch.labels), **options)
+
+
+def plain_batches(tmp_path, batch_size=6):
+    """The batches that `make_trainer` trains on."""
+    return Batcher(tiny.examples(tmp_path / "file"), mode="sorted_buffer", batch_size=batch_size, seed=2)
+
+
+def assert_close_parameters(model, expected, **tolerance):
+    for parameter, other in zip(model.parameters(), expected.parameters(), strict=True):
+        torch.testing.assert_close(parameter, other, **tolerance)
 
 
 def assert_same(actual, expected):
@@ -75,11 +98,12 @@ OPTIMIZERS = [
     ("options", "optimizer_class", "more"), OPTIMIZERS, ids=lambda value: getattr(value, "__name__", "")
 )
 @pytest.mark.parametrize("accumulate", [1, 2])
-def test_a_loop_in_plain_torch_has_the_same_losses(tmp_path, options, optimizer_class, more, accumulate):
+def test_a_loop_in_plain_torch_has_the_same_losses(
+    tmp_path, make_trainer, options, optimizer_class, more, accumulate
+):
     model = tiny.Reader(dropout=0.0)
     other = copy.deepcopy(model)
-    trainer = tiny.trainer(
-        tmp_path / "file",
+    trainer = make_trainer(
         model,
         valid=False,
         max_steps=10,
@@ -91,21 +115,14 @@ def test_a_loop_in_plain_torch_has_the_same_losses(tmp_path, options, optimizer_
     )
     history = trainer.run()
 
-    batcher = Batcher(tiny.examples(tmp_path / "file"), mode="sorted_buffer", batch_size=6, seed=2)
+    batcher = plain_batches(tmp_path)
     optimizer = optimizer_class(other.parameters(), lr=0.02, weight_decay=0.01, **more)
     for step in range(10):
         rate = 0.02 * ((step + 1) / 3 if step < 3 else 1 - (step - 3) / 7)
         optimizer.param_groups[0]["lr"] = rate
         batches = [batcher.batch(*divmod(step * accumulate + i, len(batcher))) for i in range(accumulate)]
         optimizer.zero_grad()
-        total = sum(
-            nn.functional.cross_entropy(
-                other(*(torch.from_numpy(part["tokens"]) for part in (batch.ids, batch.lengths))),
-                torch.from_numpy(batch.labels),
-                reduction="sum",
-            )
-            for batch in batches
-        )
+        total = sum(plain_loss(other, batch, reduction="sum") for batch in batches)
         loss = total / sum(len(batch) for batch in batches)
         loss.backward()
         norm = nn.utils.clip_grad_norm_(other.parameters(), 0.5)
@@ -117,8 +134,7 @@ def test_a_loop_in_plain_torch_has_the_same_losses(tmp_path, options, optimizer_
         assert reported.learning_rate == pytest.approx(rate)
         assert reported.examples == sum(len(batch) for batch in batches)
         assert reported.tokens == sum(batch.tokens["tokens"] for batch in batches)
-    for mine, its in zip(model.parameters(), other.parameters(), strict=True):
-        assert torch.allclose(mine, its, atol=1e-6)
+    assert_close_parameters(model, other, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", [bytes, str, Path])
@@ -127,33 +143,33 @@ def test_folders_of_every_name(tmp_path, kind):
         path = os.path.join(os.fsencode(tmp_path), name)
         return path if kind is bytes else kind(os.fsdecode(path))
 
-    def made(steps):
+    def trainer(steps):
         log = CsvLog(named(b"log\xff"))
         return tiny.trainer(
             named(b"file\xff"), max_steps=steps, checkpoints=named(b"run\xff"), callbacks=[log]
         )
 
-    made(5).run()
-    resumed = made(10)
+    trainer(5).run()
+    resumed = trainer(10)
     assert resumed.run().steps[0].step == 6
     assert resumed.load_best()
     assert b"best.safetensors" in os.listdir(os.path.join(os.fsencode(tmp_path), b"run\xff"))
     assert [step.step for step in History.from_csv(named(b"log\xff")).steps] == list(range(1, 11))
     with pytest.raises(ValueError, match=r"checkpoints: .*run.* holds those of an earlier run"):
-        made(12).run(resume=False)
+        trainer(12).run(resume=False)
     with pytest.raises(ValueError, match=r"run.*belongs to a different run"):
         tiny.trainer(named(b"file\xff"), max_steps=12, checkpoints=named(b"run\xff"), clip_norm=1.0).run()
 
 
-def test_another_thread_looks_on(tmp_path):
-    trainer = tiny.trainer(tmp_path / "file", max_epochs=10, validate_every=1)
+def test_another_thread_reads_a_running_trainer(make_trainer):
+    trainer = make_trainer(max_epochs=10, validate_every=1)
     done = threading.Event()
     looks, failures = [], []
 
     def look():
         try:
             while not done.wait(0.001):
-                # Whatever is done between two questions, what is asked later knows as much.
+                # The trainer may move on between two reads, but what is read later is never older.
                 scores = trainer._core.scores
                 validations, steps = len(trainer.history.validations), len(trainer.history.steps)
                 step = trainer.step
@@ -178,9 +194,9 @@ def test_another_thread_looks_on(tmp_path):
     assert trainer.step == trainer.last_step == len(history.steps)
 
 
-def test_it_learns_and_validates(tmp_path):
+def test_it_learns_and_validates(tmp_path, make_trainer):
     model = tiny.Reader(dropout=0.0)
-    history = tiny.trainer(tmp_path / "file", model, max_epochs=30, validate_every=None).run()
+    history = make_trainer(model, max_epochs=30, validate_every=None).run()
     assert len(history.validations) == 30
     assert history.steps[-1].epoch == 29
     assert history.steps[0].loss > 1.5
@@ -188,18 +204,12 @@ def test_it_learns_and_validates(tmp_path):
     assert last.loss < 0.2 < history.validations[0].loss
     assert last.accuracy == 1.0
     assert last.score == last.loss
-    # The validation's loss is what a loop over all examples has.
     examples = tiny.examples(tmp_path / "file")
     batch = Batcher(examples, mode="plain", batch_size=61, shuffle=False).batch(0, 0)
-    with torch.no_grad():
-        scores = model.eval()(
-            torch.from_numpy(batch.ids["tokens"]), torch.from_numpy(batch.lengths["tokens"])
-        )
-        loss = nn.functional.cross_entropy(scores, torch.from_numpy(batch.labels)).item()
-    assert last.loss == pytest.approx(loss, abs=1e-5)
+    assert last.loss == pytest.approx(plain_loss(model.eval(), batch).item(), abs=1e-5)
 
 
-def test_a_model_gets_the_fields_of_a_batch(tmp_path):
+def test_a_model_gets_the_fields_of_a_batch(tmp_path, make_trainer):
     seen = []
 
     class Looks(tiny.Reader):
@@ -209,10 +219,10 @@ def test_a_model_gets_the_fields_of_a_batch(tmp_path):
 
     model = Looks().eval()
     state = torch.get_rng_state()
-    tiny.trainer(tmp_path / "file", model, max_steps=5).run()
+    make_trainer(model, max_steps=5).run()
     assert torch.equal(torch.get_rng_state(), state)
     assert not model.training  # unchanged
-    batcher = Batcher(tiny.examples(tmp_path / "file"), mode="sorted_buffer", batch_size=6, seed=2)
+    batcher = plain_batches(tmp_path)
     assert len(seen) == 5 + 4
     assert [flags for _, *flags in seen] == [[True, True]] * 5 + [[False, False]] * 4
     for i in range(5):
@@ -225,7 +235,7 @@ def test_a_model_gets_the_fields_of_a_batch(tmp_path):
         assert np.array_equal(batch.mask["tokens"].sum(1), expected.lengths["tokens"])
 
 
-def test_a_model_in_cpp_is_trained_without_its_mirror(tmp_path):
+def test_a_model_in_cpp_is_trained_without_its_python_counterpart(make_trainer):
     from sentencode import _nn
     from sentencode.nn.module import in_core
     from sentencode.training.trainer import ModuleParts
@@ -240,15 +250,15 @@ def test_a_model_in_cpp_is_trained_without_its_mirror(tmp_path):
             raise AssertionError("the loss in C++ is used")
 
     models = [tiny.Reader() for _ in range(3)]
-    tiny.trainer(tmp_path / "file", models[0], max_steps=6).run()
-    tiny.trainer(tmp_path / "file", Mirror(models[1]), max_steps=6).run()
-    tiny.trainer(tmp_path / "file", _nn.PythonModel(ModuleParts(models[2], ("tokens",))), max_steps=6).run()
+    make_trainer(models[0], max_steps=6).run()
+    make_trainer(Mirror(models[1]), max_steps=6).run()
+    make_trainer(_nn.PythonModel(ModuleParts(models[2], ("tokens",))), max_steps=6).run()
     assert not torch.equal(models[0].table.weight, tiny.Reader().table.weight)
     for model in models[1:]:
         assert_same(weights(model), weights(models[0]))
 
 
-def test_a_loss_that_a_subclass_has_is_the_one_that_is_trained(tmp_path):
+def test_the_loss_of_a_subclass_is_trained(tmp_path):
     from sentencode.models import LSTMAutoencoderNetwork
 
     examples = Examples.build(
@@ -291,7 +301,7 @@ def test_a_loss_that_a_subclass_has_is_the_one_that_is_trained(tmp_path):
         Trainer(broken, Batcher(examples), max_steps=1).run()
 
 
-def test_parameters_that_changed_since_are_not_trained_by_halves(tmp_path):
+def test_a_model_whose_parameters_changed_is_refused(make_trainer):
     for change in (
         lambda model: setattr(model, "scores", nn.Linear(8, 6)),
         lambda model: model.load_state_dict(model.state_dict(), assign=True),
@@ -301,42 +311,40 @@ def test_parameters_that_changed_since_are_not_trained_by_halves(tmp_path):
     ):
         model = tiny.Reader()
         model.scores.bias.requires_grad_(False)
-        trainer = tiny.trainer(tmp_path / "file", model, max_steps=2)
+        trainer = make_trainer(model, max_steps=2)
         change(model)
         with pytest.raises(ValueError, match=r"have changed since the Trainer was made .*, and make the Tr"):
             trainer.run()
     model = tiny.Reader()
-    trainer = tiny.trainer(tmp_path / "file", model, max_steps=2)
+    trainer = make_trainer(model, max_steps=2)
     model.scores.requires_grad_(False)  # freezing is allowed
     trainer.run()
     assert torch.equal(model.scores.weight, tiny.Reader().scores.weight)
 
 
-def test_sparse_gradients_are_named(tmp_path):
+def test_sparse_gradients_are_named(make_trainer):
     model = tiny.Reader()
     model.table.sparse = True
     before = weights(model)
     with pytest.raises(
         ValueError, match=r"model: the gradient of 'table.weight' is sparse, .* sparse_rows.*sparse=False"
     ):
-        tiny.trainer(tmp_path / "file", model, max_steps=2).run()
+        make_trainer(model, max_steps=2).run()
     assert_same(weights(model), before)
 
 
 @pytest.mark.parametrize("name", ["adam", "sgd"])
-def test_sparse_rows_take_the_steps_of_plain_torch(tmp_path, name):
+def test_sparse_rows_take_the_steps_of_plain_torch(tmp_path, make_trainer, name):
     model = tiny.Reader(dropout=0.0).double()
     model.table.sparse = True
     other = copy.deepcopy(model)
     # Plain torch adds epsilon before it corrects the second moment for its bias, and ours after.
     options = {"accumulate": 2, "batch_size": 1, "clip_norm": 0.5, "epsilon": 1e-20, "optimizer": name}
-    trainer = tiny.trainer(
-        tmp_path / "file", model, valid=False, max_steps=12, sparse_rows=True, validate_every=None, **options
-    )
+    trainer = make_trainer(model, valid=False, max_steps=12, sparse_rows=True, validate_every=None, **options)
     history = trainer.run()
     assert model.table.weight.grad.is_sparse
 
-    batcher = Batcher(tiny.examples(tmp_path / "file"), mode="sorted_buffer", batch_size=1, seed=2)
+    batcher = plain_batches(tmp_path, batch_size=1)
     rest = [p for key, p in other.named_parameters() if key != "table.weight"]
     if name == "sgd":
         steps = [torch.optim.SGD(other.parameters(), lr=0.02)]
@@ -348,20 +356,17 @@ def test_sparse_rows_take_the_steps_of_plain_torch(tmp_path, name):
     for step in range(12):
         other.zero_grad()
         for i in range(2):
-            batch = batcher.batch(*divmod(step * 2 + i, len(batcher)))
-            scores = other(*(torch.from_numpy(part["tokens"]) for part in (batch.ids, batch.lengths)))
-            (nn.functional.cross_entropy(scores, torch.from_numpy(batch.labels)) / 2).backward()
+            (plain_loss(other, batcher.batch(*divmod(step * 2 + i, len(batcher)))) / 2).backward()
         table = other.table.weight.grad.coalesce()
         norm = torch.stack([table.values().norm(), *(p.grad.norm() for p in rest)]).norm()
-        share = min(1.0, 0.5 / norm.item())
-        other.table.weight.grad = table * share
+        scale = min(1.0, 0.5 / norm.item())
+        other.table.weight.grad = table * scale
         for parameter in rest:
-            parameter.grad *= share
+            parameter.grad *= scale
         for each in steps:
             each.step()
         assert history.steps[step].norm == pytest.approx(norm.item(), rel=1e-9)
-    for mine, its in zip(model.parameters(), other.parameters(), strict=True):
-        torch.testing.assert_close(mine, its, rtol=1e-8, atol=1e-10)
+    assert_close_parameters(model, other, rtol=1e-8, atol=1e-10)
 
 
 def sampling(path, steps, network_class="MeanMaxNetwork", folder=None, network=None, **options):
@@ -456,7 +461,7 @@ def test_sparse_rows_resume_from_a_checkpoint(tmp_path):
 
 
 @pytest.mark.parametrize("device_reads", [1, 4])
-def test_sparse_rows_of_steps_that_are_left_out(tmp_path, device_reads):
+def test_sparse_rows_in_skipped_steps(make_trainer, device_reads):
     """Whether figures are read at once or later: a step that is not finite moves nothing."""
     model = tiny.Reader(dropout=0.0)
     model.table.sparse = True
@@ -472,17 +477,17 @@ def test_sparse_rows_of_steps_that_are_left_out(tmp_path, device_reads):
     seen = []
     options = {"bad_steps": 1, "read_every": device_reads, "sparse_rows": True, "validate_every": None}
     look = tiny.Do(lambda step: seen.append(step.step))
-    tiny.trainer(tmp_path / "file", model, valid=False, max_steps=8, callbacks=[look], **options).run()
+    make_trainer(model, valid=False, max_steps=8, callbacks=[look], **options).run()
     assert calls[0] == 8
     assert len(seen) >= 7
     assert all(torch.isfinite(p).all() for p in model.parameters())
 
 
-def test_sparse_rows_without_a_table_that_is_read_by_rows(tmp_path):
+def test_sparse_rows_without_a_table_that_is_read_by_rows(tmp_path, make_trainer):
     with pytest.raises(ValueError, match=r"sparse_rows: no table .* with sampled_words, .* trainable_words"):
         sampling(tmp_path / "file", 2, network={"sampled_words": 0}, sparse_rows=True)[0].run()
     with pytest.raises(ValueError, match=r"sparse_rows: no table"):
-        tiny.trainer(tmp_path / "file", max_steps=2, sparse_rows=True).run()
+        make_trainer(max_steps=2, sparse_rows=True).run()
 
 
 @pytest.mark.skipif(not torch.ops.mkldnn._is_mkldnn_bf16_supported(), reason="this processor has no bfloat16")
@@ -498,7 +503,7 @@ def test_sparse_rows_in_bfloat16(tmp_path):
         torch.testing.assert_close(tensor, runs[0][name], rtol=1e-2, atol=1e-3)
 
 
-def test_parameters_that_are_shared_or_frozen(tmp_path):
+def test_parameters_that_are_shared_or_frozen(make_trainer):
     class Shares(tiny.Reader):
         def __init__(self):
             super().__init__(dropout=0.0)
@@ -508,26 +513,26 @@ def test_parameters_that_are_shared_or_frozen(tmp_path):
     plain, shares = tiny.Reader(dropout=0.0), Shares()
     plain.scores.bias.requires_grad_(False)
     for model in (plain, shares):
-        tiny.trainer(tmp_path / "file", model, max_steps=4).run()
+        make_trainer(model, max_steps=4).run()
     assert torch.equal(plain.table.weight, shares.table.weight)
     assert torch.equal(plain.scores.bias, tiny.Reader().scores.bias)
 
 
-def test_accuracy_is_nan_without_counts(tmp_path):
+def test_accuracy_is_nan_without_counts(make_trainer):
     class Silent(tiny.Reader):
         def loss(self, batch):
             return super().loss(batch)[:2]
 
-    history = tiny.trainer(tmp_path / "file", Silent(), max_steps=5).run()
+    history = make_trainer(Silent(), max_steps=5).run()
     assert math.isnan(history.steps[0].accuracy)
     assert math.isnan(history.validations[0].accuracy)
-    trainer = tiny.trainer(tmp_path / "file", Silent(), max_steps=9, metric="accuracy")
+    trainer = make_trainer(Silent(), max_steps=9, metric="accuracy")
     with pytest.raises(ValueError, match="metric is the accuracy, but the model's loss does not have it"):
         trainer.run()
     assert trainer.step == 5
 
 
-def test_a_batch_in_which_nothing_counts_is_named(tmp_path):
+def test_a_batch_with_a_count_of_zero_is_named(make_trainer):
     class Empty(tiny.Reader):
         def loss(self, batch):
             total, count, right = super().loss(batch)
@@ -536,8 +541,8 @@ def test_a_batch_in_which_nothing_counts_is_named(tmp_path):
     with pytest.raises(
         ValueError, match=r"step 1, batch 0 of epoch 0: the model.s losses must have a count above 0, got 0"
     ):
-        tiny.trainer(tmp_path / "file", Empty(), max_steps=2).run()
-    trainer = tiny.trainer(tmp_path / "file", Empty(), max_steps=2, bad_steps=2)
+        make_trainer(Empty(), max_steps=2).run()
+    trainer = make_trainer(Empty(), max_steps=2, bad_steps=2)
     trainer.run()
     assert trainer.step == 2
 
@@ -547,18 +552,18 @@ def test_a_batch_in_which_nothing_counts_is_named(tmp_path):
             return total, count * self.training, right
 
     with pytest.raises(ValueError, match=r"validation after step 5: .* count above 0"):
-        tiny.trainer(tmp_path / "file", Unseen(), max_steps=9).run()
+        make_trainer(Unseen(), max_steps=9).run()
 
 
 @pytest.mark.parametrize("score", [None, "much", True, [1.0]])
-def test_a_metric_that_is_no_number_is_named(tmp_path, score):
-    trainer = tiny.trainer(tmp_path / "file", max_steps=9, metric=lambda model: score)
+def test_a_metric_that_is_no_number_is_named(make_trainer, score):
+    trainer = make_trainer(max_steps=9, metric=lambda model: score)
     with pytest.raises(TypeError, match="metric must return a number, got "):
         trainer.run()
 
 
-class Written(Callback):
-    """What a log would have."""
+class Steps(Callback):
+    """Records the numbers of the steps."""
 
     def __init__(self):
         self.steps = []
@@ -567,13 +572,13 @@ class Written(Callback):
         self.steps.append(step.step)
 
 
-def test_all_callbacks_get_a_step_in_which_one_raises(tmp_path):
+def test_all_callbacks_get_a_step_in_which_one_raises(make_trainer):
     def stop(step):
         if step.step == 3:
             raise KeyboardInterrupt
 
-    log = Written()
-    trainer = tiny.trainer(tmp_path / "file", max_steps=9, callbacks=[tiny.Do(stop), log])
+    log = Steps()
+    trainer = make_trainer(max_steps=9, callbacks=[tiny.Do(stop), log])
     with pytest.raises(KeyboardInterrupt):
         trainer.run()
     assert log.steps == [step.step for step in trainer.history.steps] == [1, 2, 3]
@@ -586,7 +591,7 @@ def test_a_step_with_ctrl_c_is_reported(tmp_path):
     examples = tiny.examples(tmp_path / "file")
     sizes = {"features": 16, "hidden": 256, "inner": 2048, "heads": 2}
     network = models.MeanMaxNetwork(words=examples.vocabulary_size() + 2, **sizes)
-    log = Written()
+    log = Steps()
     trainer = Trainer(network, Batcher(examples, batch_size=61), max_epochs=10_000, callbacks=[log])
     for _ in range(8):
         timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
@@ -683,7 +688,7 @@ def test_ctrl_c_leaves_a_checkpoint_from_which_it_resumes(folders):
 @pytest.mark.parametrize(
     "where", ["loss", "backward", "hook", "on_step", "on_validation", "metric", "validation"]
 )
-def test_an_interrupt_anywhere_leaves_no_trace(tmp_path, where):
+def test_an_interrupt_anywhere_leaves_no_trace(tmp_path, make_trainer, where):
     at = {"calls": 0}
 
     def interrupt():
@@ -725,8 +730,7 @@ def test_an_interrupt_anywhere_leaves_no_trace(tmp_path, where):
         return model.scores.weight.sum().item()
 
     def make(model, **more):
-        return tiny.trainer(
-            tmp_path / "file",
+        return make_trainer(
             model,
             max_steps=20,
             accumulate=2,
@@ -739,7 +743,7 @@ def test_an_interrupt_anywhere_leaves_no_trace(tmp_path, where):
     model = Interrupted()
     if where == "hook":
         model.scores.weight.register_hook(lambda gradient: interrupt())
-    trainer = make(model, checkpoints=tmp_path / "kept", callbacks=[Callbacks()])
+    trainer = make(model, checkpoints=tmp_path / "run", callbacks=[Callbacks()])
     with pytest.raises(KeyboardInterrupt):
         trainer.run()
     assert 0 < trainer.step < 20 or where == "loss"
@@ -750,7 +754,7 @@ def test_an_interrupt_anywhere_leaves_no_trace(tmp_path, where):
     history = make(straight).run()
     # Resume from the checkpoint, as another process would, and continue this trainer.
     fresh = tiny.Reader()
-    again = make(fresh, checkpoints=tmp_path / "kept")
+    again = make(fresh, checkpoints=tmp_path / "run")
     again._core.resume()
     assert again.step == trainer.step
     assert_same(weights(fresh), state)
@@ -762,7 +766,7 @@ def test_an_interrupt_anywhere_leaves_no_trace(tmp_path, where):
     assert scores == {validation.step: validation.score for validation in history.validations}
 
 
-def test_a_log_has_the_step_in_which_ctrl_c_came(tmp_path):
+def test_a_log_has_the_step_in_which_ctrl_c_came(tmp_path, make_trainer):
     class Log(CsvLog):
         def on_step(self, trainer, step):
             if step.step == 4:
@@ -771,7 +775,7 @@ def test_a_log_has_the_step_in_which_ctrl_c_came(tmp_path):
 
     before = signal.getsignal(signal.SIGINT)
     log = Log(tmp_path / "log.csv")
-    trainer = tiny.trainer(tmp_path / "file", tiny.Reader(), max_steps=20, callbacks=[log])
+    trainer = make_trainer(tiny.Reader(), max_steps=20, callbacks=[log])
     with pytest.raises(KeyboardInterrupt):
         trainer.run()
     assert trainer.step == 4
@@ -795,7 +799,7 @@ def test_a_second_ctrl_c_does_not_wait():
         interrupts.deferred(function)(1)
     assert done[2:] == [0, "end"]
     with Interrupts() as interrupts:
-        interrupts.deferred(function)(0)  # nothing is left of them
+        interrupts.deferred(function)(0)  # no interrupt is pending
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
 
@@ -817,7 +821,7 @@ def test_a_second_ctrl_c_does_not_wait():
         interrupts.deferred(trains_another)()
     assert done[-2:] == ["end", "outer"]
     with concurrent.futures.ThreadPoolExecutor() as pool:
-        pool.submit(Interrupts().__enter__).result()  # threads have no handlers of their own
+        pool.submit(Interrupts().__enter__).result()  # other threads install no handler
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
 
@@ -849,21 +853,21 @@ OTHERS = [
 @pytest.mark.parametrize(
     ("change", "message"), OTHERS, ids=lambda value: "-".join(value) if isinstance(value, dict) else ""
 )
-def test_checkpoints_of_another_training_are_refused(tmp_path, change, message):
-    folder, settings = tmp_path / "kept", {"width": 9}
-    tiny.trainer(tmp_path / "file", max_steps=5, settings=settings, checkpoints=folder).run()
+def test_checkpoints_of_another_training_are_refused(tmp_path, make_trainer, change, message):
+    folder, settings = tmp_path / "run", {"width": 9}
+    make_trainer(max_steps=5, settings=settings, checkpoints=folder).run()
     changed = {"max_steps": 9, "settings": settings, **change}
     with pytest.raises(ValueError, match=message) as refused:
-        tiny.trainer(tmp_path / "file", checkpoints=folder, **changed).run()
+        make_trainer(checkpoints=folder, **changed).run()
     assert str(folder) in str(refused.value)
-    # What does not decide which steps are taken may change.
+    # Options that do not change the steps.
     free = {"validate_every": 2, "save_every": 1, "stop_after": 9, "bad_steps": 1, "keep_last": 5}
-    done = tiny.trainer(tmp_path / "file", checkpoints=folder, settings=settings, max_steps=7, **free)
+    done = make_trainer(checkpoints=folder, settings=settings, max_steps=7, **free)
     assert [step.step for step in done.run().steps] == [6, 7]
 
 
 def test_checkpoints_of_other_examples_are_refused(tmp_path):
-    folder, vocabulary = tmp_path / "kept", se.Vocabulary({"a": 2, "b": 1})
+    folder, vocabulary = tmp_path / "run", se.Vocabulary({"a": 2, "b": 1})
 
     class Bag(nn.Module):
         def __init__(self):
@@ -888,26 +892,26 @@ def test_checkpoints_of_other_examples_are_refused(tmp_path):
     assert [step.step for step in run(["a b", "b a", "a a"], "elsewhere", 3).steps] == [3]  # the same content
 
 
-def test_rates_that_depend_on_the_end_hold_it(tmp_path):
-    folder, linear = tmp_path / "kept", {"schedule": "linear", "checkpoints": tmp_path / "kept"}
-    tiny.trainer(tmp_path / "file", max_steps=5, **linear).run()
+def test_a_linear_schedule_fixes_the_end(tmp_path, make_trainer):
+    folder, linear = tmp_path / "run", {"schedule": "linear", "checkpoints": tmp_path / "run"}
+    make_trainer(max_steps=5, **linear).run()
     with pytest.raises(ValueError, match=r"schedule_steps was 5 and is 9$"):
-        tiny.trainer(tmp_path / "file", max_steps=9, **linear).run()
-    again = tiny.trainer(tmp_path / "file", max_steps=9, schedule_steps=5, **linear)
+        make_trainer(max_steps=9, **linear).run()
+    again = make_trainer(max_steps=9, schedule_steps=5, **linear)
     assert [step.learning_rate for step in again.run().steps] == [0] * 4
     assert folder.is_dir()
 
 
-def test_what_may_not_change_where_rates_depend_on_validations(tmp_path):
-    options = {"decay": 0.5, "patience": 2, "checkpoints": tmp_path / "kept"}
-    tiny.trainer(tmp_path / "file", max_steps=5, **options).run()
+def test_options_of_validation_that_decide_learning_rates_must_not_change(tmp_path, make_trainer):
+    options = {"decay": 0.5, "patience": 2, "checkpoints": tmp_path / "run"}
+    make_trainer(max_steps=5, **options).run()
     for change, message in [
         ({"patience": 1}, "patience was 2 and is 1$"),
         ({"validate_every": 2}, "validate_every was 5 and is 2$"),
         ({"reload_best": True}, "reload_best was false and is true$"),
     ]:
         with pytest.raises(ValueError, match=message):
-            tiny.trainer(tmp_path / "file", max_steps=9, **(options | change)).run()
+            make_trainer(max_steps=9, **(options | change)).run()
 
 
 def test_checkpoints_store_the_settings_of_a_network(tmp_path):
@@ -918,7 +922,7 @@ def test_checkpoints_store_the_settings_of_a_network(tmp_path):
         sizes = {"words": examples.vocabulary_size() + 2, "features": 4, "hidden": 4, "inner": 4, "heads": 2}
         network = models.MeanMaxNetwork(**(sizes | options), trainable_words=True)
         batches = Batcher(examples, batch_size=8)
-        return Trainer(network, batches, max_steps=steps, checkpoints=tmp_path / "kept").run()
+        return Trainer(network, batches, max_steps=steps, checkpoints=tmp_path / "run").run()
 
     run(2, pooling="mean")
     with pytest.raises(
@@ -929,11 +933,11 @@ def test_checkpoints_store_the_settings_of_a_network(tmp_path):
 
 
 @pytest.mark.parametrize("value", [float("nan"), 1e6])
-def test_a_damaged_checkpoint_is_skipped(tmp_path, value):
-    folder = tmp_path / "kept"
+def test_a_damaged_checkpoint_is_skipped(tmp_path, make_trainer, value):
+    folder = tmp_path / "run"
     options = {"save_every": 2, "valid": False, "validate_every": None}
     straight, model = tiny.Reader(), tiny.Reader()
-    tiny.trainer(tmp_path / "file", straight, max_steps=6, **options).run()
+    make_trainer(straight, max_steps=6, **options).run()
     options["checkpoints"] = folder
 
     def damage(name):
@@ -943,35 +947,35 @@ def test_a_damaged_checkpoint_is_skipped(tmp_path, value):
         whole[begin : begin + 4] = np.float32(value).tobytes()
         (folder / name).write_bytes(whole)
 
-    tiny.trainer(tmp_path / "file", max_steps=4, **options).run()
+    make_trainer(max_steps=4, **options).run()
     damage("step-000000004.safetensors")
-    assert tiny.trainer(tmp_path / "file", model, max_steps=6, **options).run().steps[0].step == 3
+    assert make_trainer(model, max_steps=6, **options).run().steps[0].step == 3
     assert_same(weights(model), weights(straight))
     damage("step-000000004.safetensors")
     damage("step-000000006.safetensors")
     with pytest.raises(se.FormatError, match=r"none of its checkpoints can be read: .* is damaged"):
-        tiny.trainer(tmp_path / "file", max_steps=6, **options).run()
+        make_trainer(max_steps=6, **options).run()
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
-def test_checkpoints_of_another_precision_are_refused(tmp_path, dtype):
-    options = {"valid": False, "validate_every": None, "checkpoints": tmp_path / "kept"}
-    tiny.trainer(tmp_path / "file", max_steps=2, **options).run()
-    message = f"kept: the model's 'table.weight' was float32 and is {str(dtype)[6:]}: the checkpoint"
+def test_checkpoints_of_another_precision_are_refused(tmp_path, make_trainer, dtype):
+    options = {"valid": False, "validate_every": None, "checkpoints": tmp_path / "run"}
+    make_trainer(max_steps=2, **options).run()
+    message = f"run: the model's 'table.weight' was float32 and is {str(dtype)[6:]}: the checkpoint"
     with pytest.raises(ValueError, match=message):
-        tiny.trainer(tmp_path / "file", tiny.Reader().to(dtype), max_steps=4, **options).run()
+        make_trainer(tiny.Reader().to(dtype), max_steps=4, **options).run()
     model = tiny.Reader()
     model.scores.bias.data = model.scores.bias.data.to(dtype)
     before = {name: value.clone() for name, value in weights(model).items()}
     with pytest.raises(ValueError, match=r"'scores\.bias' was float32"):
-        tiny.trainer(tmp_path / "file", model, max_steps=4, **options).run()
+        make_trainer(model, max_steps=4, **options).run()
     assert_same(weights(model), before)
-    assert len(tiny.trainer(tmp_path / "file", max_steps=4, **options).run().steps) == 2
+    assert len(make_trainer(max_steps=4, **options).run().steps) == 2
 
 
-def test_checkpoints_of_an_earlier_version_are_refused(tmp_path):
+def test_checkpoints_of_an_earlier_version_are_refused(tmp_path, make_trainer):
     folder = tmp_path / "old"
-    tiny.trainer(tmp_path / "file", max_steps=2, checkpoints=folder).run()
+    make_trainer(max_steps=2, checkpoints=folder).run()
     (path,) = folder.glob("step-*")
     whole = path.read_bytes()
     size = int.from_bytes(whole[:8], "little")
@@ -985,27 +989,27 @@ def test_checkpoints_of_an_earlier_version_are_refused(tmp_path):
     with pytest.raises(
         se.FormatError, match="format version '1'; this library can only resume from version 3"
     ):
-        tiny.trainer(tmp_path / "file", max_steps=4, checkpoints=folder).run()
+        make_trainer(max_steps=4, checkpoints=folder).run()
 
 
-def test_a_run_that_is_done(tmp_path):
-    folder = tmp_path / "kept"
-    tiny.trainer(tmp_path / "file", max_steps=5, checkpoints=folder).run()
+def test_a_finished_run_is_not_trained_again(tmp_path, make_trainer):
+    folder = tmp_path / "run"
+    make_trainer(max_steps=5, checkpoints=folder).run()
     with pytest.raises(ValueError, match=r"holds those of an earlier run"):
-        tiny.trainer(tmp_path / "file", max_steps=9, checkpoints=folder).run(resume=False)
-    done = tiny.trainer(tmp_path / "file", max_steps=5, checkpoints=folder)
+        make_trainer(max_steps=9, checkpoints=folder).run(resume=False)
+    done = make_trainer(max_steps=5, checkpoints=folder)
     assert done.run().steps == []  # nothing is left to do
     assert done.step == 5
-    message = r"kept: holds a checkpoint of step 5, but this training ends after step 3$"
+    message = r"run: holds a checkpoint of step 5, but this training ends after step 3$"
     with pytest.raises(ValueError, match=message):
-        tiny.trainer(tmp_path / "file", max_steps=3, checkpoints=folder).run()
+        make_trainer(max_steps=3, checkpoints=folder).run()
 
 
-def test_a_model_next_to_checkpoints_is_none(tmp_path):
-    folder = tmp_path / "kept"
+def test_another_file_next_to_checkpoints_is_left_alone(tmp_path, make_trainer):
+    folder = tmp_path / "run"
     folder.mkdir()
     (folder / "model.safetensors").write_bytes(b"precious")
-    trainer = tiny.trainer(tmp_path / "file", max_steps=2, checkpoints=folder)
+    trainer = make_trainer(max_steps=2, checkpoints=folder)
     assert len(trainer.run(resume=False).steps) == 2
     assert (folder / "model.safetensors").read_bytes() == b"precious"
 
@@ -1043,7 +1047,7 @@ def together(jobs, world):
 
 @pytest.mark.parametrize("world", [2, 3])
 def test_several_processes_equal_one(tmp_path, world):
-    """61 examples: the last batch of an epoch is of one, so that some process has none of it."""
+    """61 examples: the last batch of an epoch has one example, so some processes have none."""
     path = str(tmp_path / "file")
     examples = tiny.examples(path)
     jobs = []
@@ -1052,7 +1056,7 @@ def test_several_processes_equal_one(tmp_path, world):
         options = {"size": size, "accumulate": accumulate, "by_function": by_function}
         jobs.append(("reader", {"path": path, **options}, str(tmp_path / f"together{accumulate}-")))
     jobs.append(("in_parts", {"path": path}, str(tmp_path / "parts-")))
-    for name in ("alone", "kept"):
+    for name in ("alone", "together"):
         (tmp_path / name).mkdir()
 
     def in_folder(job, folder):
@@ -1060,7 +1064,7 @@ def test_several_processes_equal_one(tmp_path, world):
         more = {"folder": str(tmp_path / folder / Path(out).name)} if name == "reader" else {}
         return name, {**arguments, **more}, out
 
-    together([in_folder(job, "kept") for job in jobs], world)
+    together([in_folder(job, "together") for job in jobs], world)
     for job in jobs:
         name, arguments, out = in_folder(job, "alone")
         alone = getattr(workers, name)(**arguments)
@@ -1072,7 +1076,7 @@ def test_several_processes_equal_one(tmp_path, world):
                 torch.testing.assert_close(saved[key], tensor, rtol=rtol, atol=1e-9, equal_nan=True)
 
 
-def test_batches_must_be_those_of_the_process(tmp_path):
+def test_batches_of_another_process_are_refused(tmp_path):
     examples = tiny.examples(tmp_path / "file")
     with pytest.raises(
         ValueError, match="train: batches are for rank 1 of 2, but this process is rank 0 of 1"
@@ -1086,7 +1090,7 @@ def test_batches_must_be_those_of_the_process(tmp_path):
 
 
 class Broken(tiny.Reader):
-    """Its loss is not a number in some steps."""
+    """Has a loss of NaN in some steps."""
 
     def __init__(self, *steps):
         super().__init__()
@@ -1099,31 +1103,30 @@ class Broken(tiny.Reader):
         return total * (math.nan if self.calls in self.steps else 1), count, right
 
 
-def test_a_loss_that_is_not_finite_says_where(tmp_path):
+def test_a_loss_that_is_not_finite_is_located(tmp_path, make_trainer):
     model = Broken(13)  # 61 examples in batches of 6: 11 an epoch
-    trainer = tiny.trainer(tmp_path / "file", model, max_steps=20, checkpoints=tmp_path / "kept")
+    trainer = make_trainer(model, max_steps=20, checkpoints=tmp_path / "run")
     with pytest.raises(se.DivergedError, match=r"^step 13, batch 1 of epoch 1: the loss is nan") as caught:
         trainer.run()
     assert isinstance(caught.value, FloatingPointError)
     assert trainer.step == 12
     assert all(torch.isfinite(tensor).all() for tensor in model.state_dict().values())
-    assert (tmp_path / "kept" / "step-000000012.safetensors").exists()
+    assert (tmp_path / "run" / "step-000000012.safetensors").exists()
 
 
-def test_bad_steps_are_counted_over_checkpoints(tmp_path):
+def test_bad_steps_are_counted_over_checkpoints(tmp_path, make_trainer):
     with pytest.raises(se.DivergedError, match=r"^step 9, .*so it was in the 2 steps before"):
-        tiny.trainer(tmp_path / "file", Broken(3, 4, 7, 8, 9), max_steps=20, bad_steps=2).run()
-    options = {"max_steps": 8, "bad_steps": 2, "checkpoints": tmp_path / "kept"}
-    assert tiny.trainer(tmp_path / "file", Broken(7, 8), **options).run().steps[-1].step == 8
+        make_trainer(Broken(3, 4, 7, 8, 9), max_steps=20, bad_steps=2).run()
+    options = {"max_steps": 8, "bad_steps": 2, "checkpoints": tmp_path / "run"}
+    assert make_trainer(Broken(7, 8), **options).run().steps[-1].step == 8
     options["max_steps"] = 20
     with pytest.raises(se.DivergedError, match=r"^step 9, .*so it was in the 2 steps before"):
-        tiny.trainer(tmp_path / "file", Broken(1), **options).run()
+        make_trainer(Broken(1), **options).run()
 
 
-def test_a_skipped_step_changes_nothing(tmp_path):
+def test_a_skipped_step_changes_nothing(make_trainer):
     model, states = Broken(4), []
-    trainer = tiny.trainer(
-        tmp_path / "file",
+    trainer = make_trainer(
         model,
         max_steps=5,
         bad_steps=1,
@@ -1134,13 +1137,9 @@ def test_a_skipped_step_changes_nothing(tmp_path):
     assert not torch.equal(states[4]["table.weight"], states[3]["table.weight"])
 
 
-class OwnError(Exception):
-    pass
-
-
 @pytest.mark.parametrize("where", ["loss", "backward", "on_step", "on_validation", "on_end", "metric"])
-def test_python_exceptions_are_raised_unchanged(tmp_path, where):
-    error = OwnError("this very one")
+def test_python_exceptions_are_raised_unchanged(make_trainer, where):
+    error = Exception("this very one")
 
     def fail(here):
         if here == where:
@@ -1180,10 +1179,8 @@ def test_python_exceptions_are_raised_unchanged(tmp_path, where):
         fail("metric")
         return 1.0
 
-    trainer = tiny.trainer(
-        tmp_path / "file", Fails(), max_steps=5, metric=score, callbacks=[Callbacks(), Callbacks()]
-    )
-    with pytest.raises(OwnError) as caught:
+    trainer = make_trainer(Fails(), max_steps=5, metric=score, callbacks=[Callbacks(), Callbacks()])
+    with pytest.raises(Exception, match="this very one") as caught:
         trainer.run()
     assert caught.value is error
     assert Callbacks.ended == 2
@@ -1202,13 +1199,13 @@ def test_python_exceptions_are_raised_unchanged(tmp_path, where):
         (lambda t, n: (t, None), TypeError, "count must be a number, got None"),
     ],
 )
-def test_what_is_no_loss_is_refused(tmp_path, returned, error, message):
+def test_wrong_results_of_loss_are_refused(make_trainer, returned, error, message):
     class Odd(tiny.Reader):
         def loss(self, batch):
             return returned(*super().loss(batch)[:2])
 
     with pytest.raises(error, match=message):
-        tiny.trainer(tmp_path / "file", Odd(), valid=False, max_steps=1, validate_every=None).run()
+        make_trainer(Odd(), valid=False, max_steps=1, validate_every=None).run()
 
 
 @pytest.mark.parametrize(
@@ -1279,9 +1276,9 @@ def test_what_is_no_loss_is_refused(tmp_path, returned, error, message):
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )
-def test_bad_arguments_are_named(tmp_path, options, error, message):
+def test_bad_arguments_are_named(make_trainer, options, error, message):
     with pytest.raises(error, match=message):
-        tiny.trainer(tmp_path / "file", **options)
+        make_trainer(**options)
 
 
 def test_bad_models_and_batches_are_named(tmp_path):
@@ -1318,7 +1315,7 @@ def test_bad_models_and_batches_are_named(tmp_path):
 # --- Ends, scores, precision -----------------------------------------------------------------------------
 
 
-def test_early_stop_and_the_best_weights(tmp_path):
+def test_early_stop_and_the_best_weights(tmp_path, make_trainer):
     scores, states, rates = iter([0.5, 0.7, 0.6, 0.6, 0.6, 0.9]), [], []
     model = tiny.Reader()
 
@@ -1329,8 +1326,7 @@ def test_early_stop_and_the_best_weights(tmp_path):
         def on_step(self, trainer, step):
             rates.append(step.learning_rate)
 
-    trainer = tiny.trainer(
-        tmp_path / "file",
+    trainer = make_trainer(
         model,
         valid=False,
         max_steps=100,
@@ -1339,7 +1335,7 @@ def test_early_stop_and_the_best_weights(tmp_path):
         stop_after=3,
         decay=0.5,
         reload_best=True,
-        checkpoints=tmp_path / "kept",
+        checkpoints=tmp_path / "run",
         callbacks=[Record()],
     )
     history = trainer.run()
@@ -1355,7 +1351,7 @@ def test_early_stop_and_the_best_weights(tmp_path):
         model.scores.bias.add_(1)
     assert trainer.load_best()
     assert_same(weights(model), states[1][1])
-    assert sorted(path.name for path in (tmp_path / "kept").iterdir()) == [
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == [
         "best.safetensors",
         "step-000000008.safetensors",
         "step-000000010.safetensors",
@@ -1363,45 +1359,40 @@ def test_early_stop_and_the_best_weights(tmp_path):
 
 
 @pytest.mark.parametrize("folder", [True, False])
-def test_reload_best_keeps_the_optimizer_state(tmp_path, folder):
+def test_reload_best_keeps_the_optimizer_state(tmp_path, make_trainer, folder):
     """Compares with a plain loop that only loads the weights."""
     scores = iter([0.7, 0.5, 0.9])
     model = tiny.Reader(dropout=0.0)
     other = copy.deepcopy(model)
-    tiny.trainer(
-        tmp_path / "file",
+    make_trainer(
         model,
         valid=False,
         max_steps=8,
         validate_every=3,
-        metric=lambda its: next(scores),
+        metric=lambda model: next(scores),
         decay=0.5,
         reload_best=True,
-        **({"checkpoints": tmp_path / "kept"} if folder else {}),
+        **({"checkpoints": tmp_path / "run"} if folder else {}),
     ).run()
 
-    batcher = Batcher(tiny.examples(tmp_path / "file"), mode="sorted_buffer", batch_size=6, seed=2)
+    batcher = plain_batches(tmp_path)
     optimizer, best = torch.optim.Adam(other.parameters(), lr=0.02), None
     for step in range(8):
-        batch = batcher.batch(*divmod(step, len(batcher)))
         optimizer.zero_grad()
-        ids, lengths = (torch.from_numpy(part["tokens"]) for part in (batch.ids, batch.lengths))
-        nn.functional.cross_entropy(other(ids, lengths), torch.from_numpy(batch.labels)).backward()
+        plain_loss(other, batcher.batch(*divmod(step, len(batcher)))).backward()
         optimizer.step()
         if step == 2:
             best = copy.deepcopy(other.state_dict())
         elif step == 5:  # a miss
             other.load_state_dict(best)
             optimizer.param_groups[0]["lr"] = 0.01
-    for mine, its in zip(model.parameters(), other.parameters(), strict=True):
-        torch.testing.assert_close(mine, its, atol=1e-6, rtol=1e-5)
+    assert_close_parameters(model, other, rtol=1e-5, atol=1e-6)
 
 
-def test_an_early_stop_resumes_with_more_patience(tmp_path):
+def test_an_early_stop_resumes_with_more_patience(tmp_path, make_trainer):
     def run(stop_after, scores, **more):
         iterator = iter(scores)
-        trainer = tiny.trainer(
-            tmp_path / "file",
+        trainer = make_trainer(
             valid=False,
             max_steps=30,
             validate_every=2,
@@ -1409,36 +1400,35 @@ def test_an_early_stop_resumes_with_more_patience(tmp_path):
             reload_best=True,
             stop_after=stop_after,
             **more,
-            metric=lambda its: next(iterator),
+            metric=lambda model: next(iterator),
         )
         history = trainer.run()
         return trainer, [step.learning_rate for step in history.steps]
 
     scores = [0.5, 0.7, 0.6, 0.6, 0.6, 0.9, 0.1, 0.1, 0.1, 0.1]
-    folder = {"checkpoints": tmp_path / "kept"}
+    folder = {"checkpoints": tmp_path / "run"}
     first, rates = run(3, scores, **folder)
     assert (first.step, first.stopped_early) == (10, True)
     same, none = run(3, [], **folder)
     assert (same.step, same.stopped_early, none) == (10, True, [])
-    more, its = run(4, scores[5:], **folder)
+    more, later_rates = run(4, scores[5:], **folder)
     assert (more.step, more.stopped_early) == (20, True)
     whole, all_rates = run(4, scores, checkpoints=tmp_path / "whole")
-    assert rates + its == all_rates
+    assert rates + later_rates == all_rates
     assert_same(weights(more.model), weights(whole.model))
     unbound, _ = run(None, scores[10:] + [0.1] * 5, **folder)
     assert (unbound.step, unbound.stopped_early) == (30, False)
 
 
 @pytest.mark.parametrize("validate_every", [4, None])
-def test_a_later_end_takes_the_steps_of_a_run_that_did_not_end(tmp_path, validate_every):
+def test_a_later_end_takes_the_steps_of_a_run_that_did_not_end(tmp_path, make_trainer, validate_every):
     """The validation at an end that comes between others is no miss afterwards."""
 
     def run(folder, steps):
-        trainer = tiny.trainer(
-            tmp_path / "file",
+        trainer = make_trainer(
             max_steps=steps,
             validate_every=validate_every,
-            metric=lambda its: 0.0,
+            metric=lambda model: 0.0,
             decay=0.5,
             patience=1,
             checkpoints=tmp_path / folder,
@@ -1453,24 +1443,20 @@ def test_a_later_end_takes_the_steps_of_a_run_that_did_not_end(tmp_path, validat
     assert_same(weights(parts.model), weights(whole.model))
 
 
-def test_the_best_weights_of_an_end_between_validations_are_forgotten(tmp_path):
-    scores = {4: 0.1, 6: 0.2, 8: 0.05, 12: 0.07}  # with an end after 12 steps, nobody looks after 6
+def test_the_best_weights_of_an_end_between_validations_are_forgotten(tmp_path, make_trainer):
+    scores = {4: 0.1, 6: 0.2, 8: 0.05, 12: 0.07}  # with an end after 12 steps, step 6 has no validation
 
     def trainer(folder, steps):
-        made = []
-        made.append(
-            tiny.trainer(
-                tmp_path / "file",
-                max_steps=steps,
-                validate_every=4,
-                keep_last=1,
-                metric=lambda its: scores[made[0].step],
-                decay=0.5,
-                reload_best=True,
-                checkpoints=tmp_path / folder,
-            )
+        made = make_trainer(
+            max_steps=steps,
+            validate_every=4,
+            keep_last=1,
+            metric=lambda model: scores[made.step],
+            decay=0.5,
+            reload_best=True,
+            checkpoints=tmp_path / folder,
         )
-        return made[0]
+        return made
 
     straight = trainer("straight", 12)
     straight.run()
@@ -1491,7 +1477,7 @@ def test_the_best_weights_of_an_end_between_validations_are_forgotten(tmp_path):
         trainer("lost", 12).run()
 
 
-def test_an_interrupt_while_the_best_weights_are_written_or_loaded_leaves_no_trace(tmp_path):
+def test_an_interrupt_while_the_best_weights_are_written_or_loaded_leaves_no_trace(tmp_path, make_trainer):
     """Python raises Ctrl-C wherever it runs: a model's tensors are listed for each checkpoint."""
     scores = {2: 0.5, 4: 0.7, 6: 0.6, 8: 0.6, 10: 0.9, 11: 0.8}
     calls = []
@@ -1505,22 +1491,18 @@ def test_an_interrupt_while_the_best_weights_are_written_or_loaded_leaves_no_tra
             return super().named_parameters(*arguments, **more)
 
     def trainer(folder):
-        made = []
-        made.append(
-            tiny.trainer(
-                tmp_path / "file",
-                Interrupted(),
-                max_steps=11,
-                validate_every=2,
-                metric=lambda its: scores[made[0].step],
-                decay=0.5,
-                reload_best=True,
-                checkpoints=tmp_path / folder,
-                callbacks=[CsvLog(tmp_path / folder / "log.csv")],
-            )
+        made = make_trainer(
+            Interrupted(),
+            max_steps=11,
+            validate_every=2,
+            metric=lambda model: scores[made.step],
+            decay=0.5,
+            reload_best=True,
+            checkpoints=tmp_path / folder,
+            callbacks=[CsvLog(tmp_path / folder / "log.csv")],
         )
         calls.clear()
-        return made[0]
+        return made
 
     straight = trainer("straight")
     straight.run()
@@ -1542,7 +1524,7 @@ def test_an_interrupt_while_the_best_weights_are_written_or_loaded_leaves_no_tra
         assert history == straight.history.validations, call
 
 
-def test_a_full_disk_while_the_best_weights_are_written_leaves_no_trace(tmp_path):
+def test_a_full_disk_while_the_best_weights_are_written_leaves_no_trace(tmp_path, make_trainer):
     resource = pytest.importorskip("resource")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
 
@@ -1554,7 +1536,7 @@ def test_a_full_disk_while_the_best_weights_are_written_leaves_no_trace(tmp_path
     def trainer(folder, *callbacks):
         options = {"decay": 0.5, "reload_best": True, "learning_rate": 0.02, "validate_every": 2}
         where = {"checkpoints": tmp_path / folder, "callbacks": callbacks}
-        return tiny.trainer(tmp_path / "file", tiny.Reader(dropout=0), max_steps=11, **options, **where)
+        return make_trainer(tiny.Reader(dropout=0), max_steps=11, **options, **where)
 
     straight = trainer("straight")
     straight.run()
@@ -1579,9 +1561,9 @@ def test_a_full_disk_while_the_best_weights_are_written_leaves_no_trace(tmp_path
 # --- Locks of folders ------------------------------------------------------------------------------------
 
 
-def test_a_second_training_in_a_folder_is_refused(tmp_path):
+def test_a_second_training_in_a_folder_is_refused(tmp_path, make_trainer):
     """In this process, and in another one; when the first one has ended, the folder is free."""
-    message = rf"another training writes to .*kept: process {os.getpid()} on .*, since 20\d\d-.* UTC; wait"
+    message = rf"another training writes to .*run: process {os.getpid()} on .*, since 20\d\d-.* UTC; wait"
     refused = []
 
     def try_others(step):
@@ -1589,10 +1571,10 @@ def test_a_second_training_in_a_folder_is_refused(tmp_path):
             return
         for options in ({}, {"learning_rate": 0.3}):
             with pytest.raises(BlockingIOError, match=message):
-                tiny.trainer(tmp_path / "file", max_steps=9, checkpoints=tmp_path / "kept", **options).run()
+                make_trainer(max_steps=9, checkpoints=tmp_path / "run", **options).run()
             refused.append(options)
         code = "import sys, tiny; tiny.trainer(sys.argv[1], max_steps=9, checkpoints=sys.argv[2]).run()"
-        command = [sys.executable, "-c", code, tmp_path / "file", tmp_path / "kept"]
+        command = [sys.executable, "-c", code, tmp_path / "file", tmp_path / "run"]
         done = subprocess.run(command, cwd=HERE, capture_output=True, text=True)
         assert done.returncode == 1
         assert f"BlockingIOError: [Errno 11] checkpoints: another training writes to {tmp_path}" in (
@@ -1600,20 +1582,18 @@ def test_a_second_training_in_a_folder_is_refused(tmp_path):
         )
         refused.append("another process")
 
-    first = tiny.trainer(
-        tmp_path / "file", max_steps=9, checkpoints=tmp_path / "kept", callbacks=[tiny.Do(try_others)]
-    )
+    first = make_trainer(max_steps=9, checkpoints=tmp_path / "run", callbacks=[tiny.Do(try_others)])
     first.run()
     assert len(refused) == 3
-    assert not (tmp_path / "kept" / "training.lock").exists()
-    assert tiny.trainer(tmp_path / "file", max_steps=9, checkpoints=tmp_path / "kept").run().steps == []
+    assert not (tmp_path / "run" / "training.lock").exists()
+    assert make_trainer(max_steps=9, checkpoints=tmp_path / "run").run().steps == []
     with pytest.raises(ValueError, match=r"learning_rate was 0.02 and is 0.3$"):
-        tiny.trainer(tmp_path / "file", max_steps=9, checkpoints=tmp_path / "kept", learning_rate=0.3).run()
+        make_trainer(max_steps=9, checkpoints=tmp_path / "run", learning_rate=0.3).run()
 
 
-def test_a_trainer_that_is_running_does_not_run_again(tmp_path):
+def test_a_trainer_that_is_running_does_not_run_again(tmp_path, make_trainer):
     """From a callback, and from another thread; the outer run is the one without these calls."""
-    straight = tiny.trainer(tmp_path / "file", max_steps=9)
+    straight = make_trainer(max_steps=9)
     straight.run()
     made, refused = [], []
 
@@ -1629,8 +1609,8 @@ def test_a_trainer_that_is_running_does_not_run_again(tmp_path):
             thread.start()
             thread.join()
 
-    for where in ({}, {"checkpoints": tmp_path / "kept"}):
-        made.append(tiny.trainer(tmp_path / "file", max_steps=9, callbacks=[tiny.Do(call)], **where))
+    for where in ({}, {"checkpoints": tmp_path / "run"}):
+        made.append(make_trainer(max_steps=9, callbacks=[tiny.Do(call)], **where))
         made[-1].run()
         assert [step.step for step in made[-1].history.steps] == list(range(1, 10))
         assert_same(weights(made[-1].model), weights(straight.model))
@@ -1638,9 +1618,9 @@ def test_a_trainer_that_is_running_does_not_run_again(tmp_path):
     assert len(refused) == 4
 
 
-def test_a_folder_that_cannot_be_resumed_is_refused_again(tmp_path):
-    tiny.trainer(tmp_path / "file", max_steps=9, checkpoints=tmp_path / "kept").run()
-    shorter = tiny.trainer(tmp_path / "file", max_steps=5, checkpoints=tmp_path / "kept")
+def test_a_folder_that_cannot_be_resumed_is_refused_again(tmp_path, make_trainer):
+    make_trainer(max_steps=9, checkpoints=tmp_path / "run").run()
+    shorter = make_trainer(max_steps=5, checkpoints=tmp_path / "run")
     before = weights(shorter.model)
     for _ in range(2):
         with pytest.raises(
@@ -1651,7 +1631,7 @@ def test_a_folder_that_cannot_be_resumed_is_refused_again(tmp_path):
     assert_same(weights(shorter.model), before)
 
 
-def test_a_resume_that_a_full_disk_stops_is_repeated(tmp_path):
+def test_a_resume_that_a_full_disk_stops_is_repeated(tmp_path, make_trainer):
     """The run was killed after a better validation than those before its last checkpoint."""
     resource = pytest.importorskip("resource")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -1660,17 +1640,17 @@ def test_a_resume_that_a_full_disk_stops_is_repeated(tmp_path):
     class Copy(Callback):
         def on_validation(self, trainer, validation):
             if validation.step == 6:
-                shutil.copytree(tmp_path / "kept", tmp_path / "killed")
+                shutil.copytree(tmp_path / "run", tmp_path / "killed")
 
     def trainer(folder, steps):
-        where = {"checkpoints": tmp_path / folder, "callbacks": [Copy()] if folder == "kept" else []}
+        where = {"checkpoints": tmp_path / folder, "callbacks": [Copy()] if folder == "run" else []}
         score = {"validate_every": 2, "save_every": 4, "metric": lambda model: scores[made[-1].step]}
-        made.append(tiny.trainer(tmp_path / "file", max_steps=steps, **score, **where))
+        made.append(make_trainer(max_steps=steps, **score, **where))
         return made[-1]
 
     straight = trainer("straight", 4)
     straight.run()
-    trainer("kept", 6).run()
+    trainer("run", 6).run()
     (tmp_path / "killed" / "training.lock").unlink()
     resumed = trainer("killed", 4)
     resource.setrlimit(resource.RLIMIT_FSIZE, (500, before[1]))
@@ -1685,7 +1665,7 @@ def test_a_resume_that_a_full_disk_stops_is_repeated(tmp_path):
 
 
 def test_a_folder_is_free_after_an_error_and_a_kill(tmp_path):
-    (tmp_path / "kept").mkdir()
+    (tmp_path / "run").mkdir()
     finish(start(tmp_path, "--steps", 9, "--kill-at", 7), -signal.SIGKILL)
     assert (tmp_path / "checkpoints" / "training.lock").exists()
 
@@ -1696,7 +1676,7 @@ def test_a_folder_is_free_after_an_error_and_a_kill(tmp_path):
         where = {"checkpoints": tmp_path / "checkpoints", "callbacks": callbacks}
         return tiny.trainer(tmp_path / "examples", max_steps=9, decay=0.5, **where)
 
-    with pytest.raises(RuntimeError, match="stop") as raised:  # its traceback is kept
+    with pytest.raises(RuntimeError, match="stop") as raised:  # keeps the traceback
         trainer(tiny.Do(fail)).run()
     assert trainer().run().steps[-1].step == 9
     assert raised.value is not None
@@ -1704,7 +1684,7 @@ def test_a_folder_is_free_after_an_error_and_a_kill(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_forked_child_does_not_hold_the_folder(tmp_path):
+def test_a_forked_child_does_not_hold_the_folder(tmp_path, make_trainer):
     children = []
 
     def fork(step):
@@ -1721,8 +1701,8 @@ def test_a_forked_child_does_not_hold_the_folder(tmp_path):
             children.append((child, done[1]))
 
     def trainer(*callbacks):
-        where = {"checkpoints": tmp_path / "kept", "callbacks": callbacks}
-        return tiny.trainer(tmp_path / "file", max_steps=9, **where)
+        where = {"checkpoints": tmp_path / "run", "callbacks": callbacks}
+        return make_trainer(max_steps=9, **where)
 
     trainer(tiny.Do(fork)).run()
     assert len(children) == 1
@@ -1732,9 +1712,9 @@ def test_a_forked_child_does_not_hold_the_folder(tmp_path):
         os.waitpid(child, 0)
 
 
-def test_the_best_weights_of_another_training_are_refused(tmp_path):
+def test_the_best_weights_of_another_training_are_refused(tmp_path, make_trainer):
     def trainer(folder, model=None, **options):
-        return tiny.trainer(tmp_path / "file", model, max_steps=10, checkpoints=tmp_path / folder, **options)
+        return make_trainer(model, max_steps=10, checkpoints=tmp_path / folder, **options)
 
     mine = trainer("mine")
     mine.run()
@@ -1757,41 +1737,37 @@ def test_the_best_weights_of_another_training_are_refused(tmp_path):
     assert trainer("mine").run().steps == []  # it resumes; the file may be lost
 
 
-def test_a_folder_that_another_training_took_in_between_is_refused(tmp_path):
+def test_a_folder_that_another_training_took_in_between_is_refused(tmp_path, make_trainer):
     def stop(step):
         if step.step == 3:
             raise KeyboardInterrupt
 
-    mine = tiny.trainer(
-        tmp_path / "file", max_steps=9, checkpoints=tmp_path / "kept", callbacks=[tiny.Do(stop)]
-    )
+    mine = make_trainer(max_steps=9, checkpoints=tmp_path / "run", callbacks=[tiny.Do(stop)])
     with pytest.raises(KeyboardInterrupt):
         mine.run()
-    for path in (tmp_path / "kept").iterdir():
+    for path in (tmp_path / "run").iterdir():
         path.unlink()
-    tiny.trainer(tmp_path / "file", max_steps=9, checkpoints=tmp_path / "kept", learning_rate=0.3).run()
-    with pytest.raises(ValueError, match=r"kept: another training has written .*learning_rate was 0.3"):
+    make_trainer(max_steps=9, checkpoints=tmp_path / "run", learning_rate=0.3).run()
+    with pytest.raises(ValueError, match=r"run: another training has written .*learning_rate was 0.3"):
         mine.run()
 
 
-def test_lower_may_be_better_for_a_function_too(tmp_path):
+def test_higher_is_better_false_for_a_metric_function(make_trainer):
     scores = iter([0.5, 0.7])
-    history = tiny.trainer(
-        tmp_path / "file", max_steps=10, metric=lambda model: next(scores), higher_is_better=False
-    ).run()
+    history = make_trainer(max_steps=10, metric=lambda model: next(scores), higher_is_better=False).run()
     assert [v.best for v in history.validations] == [True, False]
     assert all(math.isfinite(v.loss) for v in history.validations)
-    accuracy = tiny.trainer(tmp_path / "file", max_steps=10, metric="accuracy").run().validations
+    accuracy = make_trainer(max_steps=10, metric="accuracy").run().validations
     assert [v.score for v in accuracy] == [v.accuracy for v in accuracy]
     assert accuracy[1].best == (accuracy[1].score > accuracy[0].score)
 
 
-def test_no_best_without_checkpoints(tmp_path):
-    assert not tiny.trainer(tmp_path / "file").load_best()
+def test_no_best_without_checkpoints(make_trainer):
+    assert not make_trainer().load_best()
 
 
 @pytest.mark.skipif(not torch.ops.mkldnn._is_mkldnn_bf16_supported(), reason="this processor has no bfloat16")
-def test_autocast(tmp_path):
+def test_autocast(make_trainer):
     kinds = set()
 
     class Looks(tiny.Reader):
@@ -1802,25 +1778,25 @@ def test_autocast(tmp_path):
             return scores.float()
 
     model = Looks()
-    history = tiny.trainer(tmp_path / "file", model, max_steps=40, autocast="bfloat16").run()
+    history = make_trainer(model, max_steps=40, autocast="bfloat16").run()
     assert kinds == {(True, torch.bfloat16)}
     assert not torch.is_autocast_enabled("cpu")
     assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
     assert history.steps[-1].loss < history.steps[0].loss
 
 
-def test_autocast_where_there_is_none_is_refused(tmp_path, monkeypatch):
+def test_autocast_on_unsupported_processors_is_refused(make_trainer, monkeypatch):
     monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: False)
     with pytest.raises(ValueError, match="autocast: cpu has no bfloat16"):
-        tiny.trainer(tmp_path / "file", autocast="bfloat16")
+        make_trainer(autocast="bfloat16")
 
 
 # --- Logs ------------------------------------------------------------------------------------------------
 
 
-def test_csv_log(tmp_path):
+def test_csv_log(tmp_path, make_trainer):
     log = tmp_path / "log.csv"
-    trainer = tiny.trainer(tmp_path / "file", max_steps=10, callbacks=[CsvLog(log)])
+    trainer = make_trainer(max_steps=10, callbacks=[CsvLog(log)])
     history = trainer.run()
     assert History.from_csv(log) == history
     assert [type(event) for event in (history.steps[0], history.validations[0])] == [Step, Validation]
@@ -1831,18 +1807,16 @@ def test_csv_log(tmp_path):
     )
     log.write_text("a,b\n1,2\n")
     with pytest.raises(se.FormatError, match=r"log\.csv: not the log of a training: line 1 is 'a,b'"):
-        tiny.trainer(tmp_path / "file", max_steps=1, callbacks=[CsvLog(log)]).run()
+        make_trainer(max_steps=1, callbacks=[CsvLog(log)]).run()
     assert log.read_text() == "a,b\n1,2\n"
     log.write_text("\n".join([*lines, "step,x,,,,,,,,,,,", ""]))
     with pytest.raises(se.FormatError, match=r"log\.csv, line 14"):
         History.from_csv(log)
 
 
-def test_tensorboard_log_with_the_package(tmp_path):
+def test_tensorboard_log_with_the_package(tmp_path, make_trainer):
     accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
-    history = tiny.trainer(
-        tmp_path / "file", max_steps=10, callbacks=[TensorBoardLog(tmp_path / "runs")]
-    ).run()
+    history = make_trainer(max_steps=10, callbacks=[TensorBoardLog(tmp_path / "runs")]).run()
     events = accumulator.EventAccumulator(str(tmp_path / "runs")).Reload()
     assert [e.step for e in events.Scalars("train/loss")] == list(range(1, 11))
     assert [e.value for e in events.Scalars("valid/score")] == pytest.approx(
@@ -1850,7 +1824,7 @@ def test_tensorboard_log_with_the_package(tmp_path):
     )
 
 
-def test_tensorboard_log_follows_no_link(tmp_path):
+def test_tensorboard_log_follows_no_link(tmp_path, make_trainer):
     writer = pytest.importorskip("tensorboard.summary.writer.event_file_writer")
     pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     folder, elsewhere = tmp_path / "runs", tmp_path / "elsewhere"
@@ -1860,12 +1834,12 @@ def test_tensorboard_log_follows_no_link(tmp_path):
     for second in range(int(time.time()), int(time.time()) + 60):
         name = f"events.out.tfevents.{second:010d}.{socket.gethostname()}.{os.getpid()}.{following}"
         (folder / name).symlink_to(elsewhere)
-    tiny.trainer(tmp_path / "file", max_steps=2, callbacks=[TensorBoardLog(folder)]).run()
+    make_trainer(max_steps=2, callbacks=[TensorBoardLog(folder)]).run()
     assert elsewhere.read_text() == "theirs"
     assert len([path for path in folder.iterdir() if not path.is_symlink()]) == 1
 
 
-def test_tensorboard_log_writes_scalars(tmp_path, monkeypatch):
+def test_tensorboard_log_writes_scalars(tmp_path, make_trainer, monkeypatch):
     """Does not need the package."""
     calls = []
 
@@ -1883,14 +1857,14 @@ def test_tensorboard_log_writes_scalars(tmp_path, monkeypatch):
     module.SummaryWriter = SummaryWriter
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", module)
     monkeypatch.setattr(torch.utils, "tensorboard", module, raising=False)
-    options = {"checkpoints": tmp_path / "kept", "callbacks": [TensorBoardLog(tmp_path / "runs")]}
-    first = tiny.trainer(tmp_path / "file", max_steps=5, **options).run()
+    options = {"checkpoints": tmp_path / "run", "callbacks": [TensorBoardLog(tmp_path / "runs")]}
+    first = make_trainer(max_steps=5, **options).run()
     assert calls[0] == (str(tmp_path / "runs"), 1)
     assert ("train/loss", first.steps[2].loss, 3) in calls
     assert ("valid/score", first.validations[0].score, 5) in calls
     assert calls[-1] == "closed"
     calls.clear()
-    tiny.trainer(tmp_path / "file", max_steps=6, **options).run()
+    make_trainer(max_steps=6, **options).run()
     assert calls[0] == (str(tmp_path / "runs"), 6)
 
 
@@ -1902,20 +1876,20 @@ def test_tensorboard_log_without_the_package_says_what_to_install(monkeypatch):
         TensorBoardLog("runs")
 
 
-def test_progress(tmp_path, capsys):
-    tiny.trainer(tmp_path / "file", max_steps=10).run(show_progress_bar=True)
+def test_progress(make_trainer, capsys):
+    make_trainer(max_steps=10).run(show_progress_bar=True)
     shown = capsys.readouterr().err
     assert "10/10" in shown
     assert "sentences/s" in shown
     assert "tokens/s" in shown
-    tiny.trainer(tmp_path / "file", max_steps=2).run(show_progress_bar=False)
+    make_trainer(max_steps=2).run(show_progress_bar=False)
     assert capsys.readouterr().err == ""
 
 
-def test_plot_loss(tmp_path):
+def test_plot_loss(tmp_path, make_trainer):
     pytest.importorskip("matplotlib")
     log = tmp_path / "log.csv"
-    history = tiny.trainer(tmp_path / "file", max_steps=10, callbacks=[CsvLog(log)]).run()
+    history = make_trainer(max_steps=10, callbacks=[CsvLog(log)]).run()
     for source in (history, log):
         (axes,) = plot_loss(source).axes
         training, validation = axes.get_lines()[:2]
@@ -1932,7 +1906,7 @@ def test_plot_loss(tmp_path):
 
 
 class Mean(nn.Module):
-    """Asks nothing of its tensors."""
+    """Reads no tensor on the host."""
 
     figures = ("size",)
 
@@ -1959,8 +1933,8 @@ class Mean(nn.Module):
     ],
     ids=str,
 )
-def test_a_step_does_not_wait_for_the_device(tmp_path, options):
-    """Counts reads of scalars, for which a GPU would have to be waited for."""
+def test_a_step_does_not_wait_for_the_device(make_trainer, options):
+    """Counts reads of scalars, which wait for a GPU."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
     class Looks(TorchDispatchMode):
@@ -1973,8 +1947,7 @@ def test_a_step_does_not_wait_for_the_device(tmp_path, options):
     runs = []
     for every in (1, 5, 100):
         model = Mean()
-        trainer = tiny.trainer(
-            tmp_path / "file",
+        trainer = make_trainer(
             model,
             valid=False,
             max_steps=20,
@@ -1994,19 +1967,19 @@ def test_a_step_does_not_wait_for_the_device(tmp_path, options):
     assert all(0 < figures["size"] < 1e4 for _, _, figures in runs[0][1])
 
 
-def test_the_learning_rate_may_decay_each_epoch_and_end_the_training(tmp_path):
+def test_the_learning_rate_may_decay_each_epoch_and_end_the_training(make_trainer):
     options = {"learning_rate": 0.1, "epoch_decay": 0.5, "max_epochs": 20}
-    trainer = tiny.trainer(tmp_path / "file", Mean(), valid=False, least_rate=0.02, **options)
+    trainer = make_trainer(Mean(), valid=False, least_rate=0.02, **options)
     steps = trainer.run().steps
     assert sorted({step.learning_rate for step in steps}, reverse=True) == [0.1, 0.05, 0.025]
     assert {step.epoch for step in steps if step.learning_rate == 0.05} == {1}
-    whole = tiny.trainer(tmp_path / "file", Mean(), valid=False, **options).run().steps
+    whole = make_trainer(Mean(), valid=False, **options).run().steps
     assert len(steps) == len(whole) * 3 // 20
     with pytest.raises(ValueError, match=r"least_rate must be from 0 to below the rate of 0\.1, got 0\.2"):
-        tiny.trainer(tmp_path / "file", Mean(), valid=False, least_rate=0.2, **options)
+        make_trainer(Mean(), valid=False, least_rate=0.2, **options)
 
 
-def test_options_may_come_as_one_value(tmp_path):
+def test_training_options_may_be_passed_as_one_object(tmp_path):
     options = se.training.TrainingOptions(max_steps=7, learning_rate=0.1)
     runs = []
     for arguments in (
@@ -2024,21 +1997,19 @@ def test_options_may_come_as_one_value(tmp_path):
         Trainer(Mean(), Batcher(examples), lerning_rate=0.1)
 
 
-def test_steps_that_were_not_reported_are_in_the_checkpoint(tmp_path):
+def test_a_checkpoint_includes_steps_that_were_not_reported(tmp_path, make_trainer):
     class Stop(Callback):
         def on_step(self, trainer, step):
             if step.step >= 5:
                 raise StopIteration
 
     options = {"valid": False, "max_steps": 20, "save_every": 2, "read_every": 4}
-    trainer = tiny.trainer(
-        tmp_path / "file", Mean(), checkpoints=tmp_path / "run", callbacks=[Stop()], **options
-    )
+    trainer = make_trainer(Mean(), checkpoints=tmp_path / "run", callbacks=[Stop()], **options)
     with pytest.raises(StopIteration):
         trainer.run()
     assert (tmp_path / "run" / f"step-{trainer.step:09}.safetensors").exists()
     assert [step.step for step in trainer.history.steps] == list(range(1, trainer.step + 1))
     whole, resumed = Mean(), Mean()
-    tiny.trainer(tmp_path / "file", whole, **options).run()
-    tiny.trainer(tmp_path / "file", resumed, checkpoints=tmp_path / "run", **options).run()
+    make_trainer(whole, **options).run()
+    make_trainer(resumed, checkpoints=tmp_path / "run", **options).run()
     assert_same(weights(resumed), weights(whole))

@@ -70,10 +70,10 @@ class Do(Callback):
 
 
 def trainer(path, model=None, valid=True, batch_size=6, **options):
-    found = examples(path)
+    data = examples(path)
     world = {"rank": int(os.environ.get("RANK", 0)), "world": int(os.environ.get("WORLD_SIZE", 1))}
-    batches = Batcher(found, mode="sorted_buffer", batch_size=batch_size, seed=2, **world)
-    dev = Batcher(found, mode="plain", batch_size=20, shuffle=False, **world) if valid else None
+    batches = Batcher(data, mode="sorted_buffer", batch_size=batch_size, seed=2, **world)
+    dev = Batcher(data, mode="plain", batch_size=20, shuffle=False, **world) if valid else None
     options = {"learning_rate": 0.02, "validate_every": 5, **options}
     return Trainer(model or Reader(), batches, dev, **options)
 

@@ -68,7 +68,7 @@ def test_each_member_is_cached_for_itself(tmp_path, monkeypatch):
 def test_progress_and_other_formats(tmp_path):
     seen = []
     path = zipped(tmp_path / "a.zip", {"a.txt": TEXT})
-    se.WordVectors.load(path, progress=lambda *told: seen.append(told))
+    se.WordVectors.load(path, progress=lambda *progress: seen.append(progress))
     assert seen[-1][0] == seen[-1][1] > 0
     (tmp_path / "plain.txt").write_text(TEXT)
     with pytest.raises(ValueError, match="is no zip archive, and has no member 'a'"):
@@ -101,7 +101,7 @@ def test_a_pipe_is_refused(tmp_path):
     thread.join()
 
 
-def test_what_cannot_be_unpacked(tmp_path):
+def test_unreadable_archives(tmp_path):
     with pytest.raises(se.FormatError, match="is packed by method 12 of zip"):
         se.WordVectors.load(zipped(tmp_path / "a.zip", {"a": TEXT}, compression=zipfile.ZIP_BZIP2))
     content = bytearray(zipped(tmp_path / "b.zip", {"a": TEXT}).read_bytes())
@@ -123,17 +123,17 @@ def test_damage(tmp_path, compression):
         (tmp_path / "a.zip").write_bytes(whole[:length])
         with pytest.raises(se.FormatError, match=r"a.zip"):
             se.WordVectors.load(tmp_path / "a.zip")
-    told = []
-    for place in range(4, len(whole)):
+    messages = []
+    for position in range(4, len(whole)):
         damaged = bytearray(whole)
-        damaged[place] ^= 1 << place % 8
+        damaged[position] ^= 1 << position % 8
         (tmp_path / "a.zip").write_bytes(damaged)
         try:
             assert se.WordVectors.load(tmp_path / "a.zip").fingerprint == expected  # a date may differ
         except (ValueError, OSError) as error:
-            told.append(str(error))
-    assert len(told) > len(whole) // 3
-    assert all("a.zip" in text for text in told)
+            messages.append(str(error))
+    assert len(messages) > len(whole) // 3
+    assert all("a.zip" in text for text in messages)
 
 
 def test_a_bomb_ends_where_its_size_does(tmp_path):
@@ -152,17 +152,17 @@ def test_a_bomb_ends_where_its_size_does(tmp_path):
 @pytest.fixture
 def keyed():
     gensim = pytest.importorskip("gensim.models")
-    made = gensim.KeyedVectors(4)
+    keyed_vectors = gensim.KeyedVectors(4)
     words = ["the", "cat", "schön"]
-    made.add_vectors(words, np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32))
+    keyed_vectors.add_vectors(words, np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32))
     for word, count in zip(words, (50, 3, 2), strict=True):
-        made.set_vecattr(word, "count", count)
-    return made
+        keyed_vectors.set_vecattr(word, "count", count)
+    return keyed_vectors
 
 
 @pytest.mark.parametrize("beside", [False, True])
 @pytest.mark.parametrize("protocol", [2, 4])
-def test_gensims_own_file(tmp_path, keyed, beside, protocol):
+def test_gensim_files(tmp_path, keyed, beside, protocol):
     path = tmp_path / "vectors.kv"
     keyed.save(str(path), pickle_protocol=protocol, **({"sep_limit": 0} if beside else {}))
     assert (tmp_path / "vectors.kv.vectors.npy").exists() == beside
@@ -184,7 +184,7 @@ class Evil:
 
 
 @pytest.mark.parametrize("wrap", [lambda evil: evil, lambda evil: {"index_to_key": [evil]}])
-def test_nothing_in_it_is_run(tmp_path, wrap):
+def test_pickles_run_no_code(tmp_path, wrap):
     path = tmp_path / "evil.kv"
     path.write_bytes(pickle.dumps(wrap(Evil())))
     with pytest.raises(
@@ -217,16 +217,16 @@ def test_damaged_pickles(tmp_path, keyed):
         path.write_bytes(whole[:length])
         with pytest.raises(se.FormatError, match=str(path)):
             se.WordVectors.load(path, format="kv")
-    told = []
-    for place in range(2, len(whole)):
+    messages = []
+    for position in range(2, len(whole)):
         damaged = bytearray(whole)
-        damaged[place] ^= 1 << place % 8
+        damaged[position] ^= 1 << position % 8
         path.write_bytes(damaged)
         try:
             se.WordVectors.load(path, format="kv")
         except (se.FormatError, FileNotFoundError) as error:  # or the name of an array that lies beside it
-            told.append(str(error))
-    assert all(str(path) in text for text in told)
+            messages.append(str(error))
+    assert all(str(path) in text for text in messages)
 
 
 def test_too_large_numbers(tmp_path):

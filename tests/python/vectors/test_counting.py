@@ -54,9 +54,9 @@ def test_counts_are_sums_over_a_window(sentences):
                 for b in ids[i - d : i - d + 1] if i >= d else []:
                     expected[a, b] += (4 - d) / 3
                     expected[b, a] += (4 - d) / 3
-    found = as_scipy(count(sentences, weight="linear"))
-    np.testing.assert_allclose(found.toarray(), expected, rtol=1e-5)
-    assert found.has_sorted_indices
+    matrix = as_scipy(count(sentences, weight="linear"))
+    np.testing.assert_allclose(matrix.toarray(), expected, rtol=1e-5)
+    assert matrix.has_sorted_indices
 
 
 @pytest.mark.parametrize(("smoothing", "shift"), [(0.75, 0.0), (1.0, 0.5)])
@@ -69,10 +69,10 @@ def test_vectors_are_left_singular_vectors_of_pmi(sentences, smoothing, shift):
     expected *= np.sign(expected[np.abs(expected).argmax(axis=0), np.arange(8)])
 
     options = FACTORING | {"smoothing": smoothing, "shift": shift, "exponent": 0.5}
-    found = _core.embed(counts, 8, **options)
-    assert found.dtype == np.float32
-    assert found.flags.c_contiguous
-    np.testing.assert_allclose(found, expected, atol=2e-4 * np.abs(expected).max())
+    vectors = _core.embed(counts, 8, **options)
+    assert vectors.dtype == np.float32
+    assert vectors.flags.c_contiguous
+    np.testing.assert_allclose(vectors, expected, atol=2e-4 * np.abs(expected).max())
     assert counts.nonzeros == 0, "the counts are used up"
 
 
@@ -83,7 +83,7 @@ def test_the_same_seed_gives_the_same_vectors(sentences):
     assert np.abs(first - other).max() > 0
 
 
-def test_progress_is_reported_and_errors_in_it_come_through(sentences):
+def test_progress_is_reported_and_its_errors_are_raised(sentences):
     seen = []
     _core.embed(count(sentences), 4, **FACTORING, progress=lambda done, total: seen.append((done, total)))
     assert seen == [(i + 1, 26) for i in range(26)]
@@ -95,7 +95,7 @@ def test_progress_is_reported_and_errors_in_it_come_through(sentences):
         _core.embed(count(sentences), 4, **FACTORING, progress=stop)
 
 
-def test_refuses_what_cannot_be(sentences):
+def test_wrong_arguments(sentences):
     with pytest.raises(ValueError, match="'linear', 'harmonic' or 'flat'"):
         _core.CooccurrenceCounter(VOCABULARY, TOKENIZER, window=2, weight="round")
     with pytest.raises(ValueError, match="window must be 1 to 1000 words, got 0"):

@@ -123,7 +123,7 @@ def test_learning_from_unknown_words(model):
     assert listed.n_tokens_ == same.n_tokens_
 
 
-def test_laes_looks_at_unknown_words_wherever_it_encodes(model):
+def test_laes_reads_subwords_of_unknown_words(model):
     path, _ = model
     vectors = se.WordVectors.load(path)
     unknown = [word for word in UNKNOWN if len(word) > 1]
@@ -205,12 +205,12 @@ def test_only_some_words(model):
     assert list(se.WordVectors.load(path, limit=4)) == list(vectors)[:4]
 
 
-def test_gensims_vectors_bring_their_subwords(model):
+def test_vectors_of_gensim_have_subwords(model):
     path, keyed = model
-    made = se.WordVectors.of(keyed)
+    vectors = se.WordVectors.of(keyed)
     loaded = se.WordVectors.load(path)
-    assert made.oov == "subwords"
-    np.testing.assert_allclose(made[["cats", "cat"]], loaded[["cats", "cat"]], rtol=1e-4, atol=1e-6)
+    assert vectors.oov == "subwords"
+    np.testing.assert_allclose(vectors[["cats", "cat"]], loaded[["cats", "cat"]], rtol=1e-4, atol=1e-6)
     assert se.WordVectors.from_keyed_vectors(keyed, oov="skip").oov == "skip"
 
 
@@ -284,19 +284,19 @@ def test_words_that_are_not_utf8_keep_their_subwords(tmp_path):
         ({"lengths": (2, -1)}, "maxn is -1"),
     ],
 )
-def test_what_is_refused(tmp_path, change, message):
+def test_wrong_files(tmp_path, change, message):
     with pytest.raises(se.FormatError, match=f"a.bin: .*{message}"):
         se.WordVectors.load(write(tmp_path / "a.bin", binary(**change)))
 
 
-def test_a_file_that_is_cut_off(tmp_path):
+def test_truncated_files(tmp_path):
     whole = binary(ends=False)
     for length in range(9, len(whole), 3):
         with pytest.raises(se.FormatError, match=r"a.bin: byte \d+: the file ends within"):
             se.WordVectors.load(write(tmp_path / "a.bin", whole[:length]))
 
 
-def test_nothing_is_allocated_because_a_header_says_so(tmp_path):
+def test_large_sizes_in_a_header_allocate_nothing(tmp_path):
     import resource
 
     content = bytearray(binary(ends=False))

@@ -21,21 +21,21 @@ def table(words=WORDS, counts=None, oov="skip"):
 LOWER = ["the", "cat", "zebra", "never"]
 
 
-def test_cased_vectors_tell_cases_apart():
+def test_cased_vectors_have_counts_of_each_case():
     assert table().cased
-    found = se.Frequencies.from_counts(COUNTS).probabilities(table())
-    assert found.tolist() == [0.5, 0.1, 0.3, 0.05, 0.0]
+    probabilities = se.Frequencies.from_counts(COUNTS).probabilities(table())
+    assert probabilities.tolist() == [0.5, 0.1, 0.3, 0.05, 0.0]
     # What was counted in lower case only stands for its other forms too.
     assert se.Frequencies.from_counts({"the": 1, "cat": 1}).probabilities(table())[1] == 0.5
 
 
-def test_lower_cased_vectors_add_cases_up():
-    found = se.Frequencies.from_counts(COUNTS)
-    assert np.allclose(found.probabilities(table(LOWER)), [0.6, 0.3, 0.05, 0.0])
-    assert np.allclose(np.sort(found.of(table(LOWER)).counted), [0.05, 0.05, 0.3, 0.6])
+def test_lower_cased_vectors_sum_over_cases():
+    frequencies = se.Frequencies.from_counts(COUNTS)
+    assert np.allclose(frequencies.probabilities(table(LOWER)), [0.6, 0.3, 0.05, 0.0])
+    assert np.allclose(np.sort(frequencies.of(table(LOWER)).counted), [0.05, 0.05, 0.3, 0.6])
 
 
-def test_all_forms_are_resolved_alike(tmp_path):
+def test_all_forms_give_the_same_frequencies(tmp_path):
     path = tmp_path / "counts.txt"
     path.write_text("".join(f"{word} {count}\n" for word, count in COUNTS.items()))
     vectors = table()
@@ -61,9 +61,9 @@ def test_all_forms_are_resolved_alike(tmp_path):
         resolve_frequencies({}, vectors)
 
 
-def test_none_is_the_vectors_own_counts_or_ranks():
-    own = resolve_frequencies(None, table(counts=[6, 2, 1, 1, 0]))
-    assert own.probability.tolist() == [0.6, 0.2, 0.1, 0.1, 0.0]
+def test_none_means_counts_or_ranks_of_the_vectors():
+    frequencies = resolve_frequencies(None, table(counts=[6, 2, 1, 1, 0]))
+    assert frequencies.probability.tolist() == [0.6, 0.2, 0.1, 0.1, 0.0]
     ranks = resolve_frequencies(None, table(oov="zero")).probability
     assert np.array_equal(ranks, resolve_frequencies("zipf", table(oov="zero")).probability)
     expected = 1 / (np.arange(1, 6) + 2.7)

@@ -33,7 +33,7 @@ def example(n=300, dim=8, seed=5):
 
 @pytest.mark.parametrize("opener", [open, gzip.open, lzma.open])
 @pytest.mark.parametrize("header", ["", "5 2\n"])
-def test_reads_text_however_it_is_packed(tmp_path, opener, header):
+def test_reads_compressed_text(tmp_path, opener, header):
     path = tmp_path / "vectors"
     with opener(path, "wb") as file:
         file.write((header + TEXT).encode())
@@ -73,7 +73,7 @@ def test_errors_name_file_and_line(tmp_path):
 
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # gensim's own
 @pytest.mark.parametrize("binary", [False, True])
-def test_reads_what_gensim_writes_and_gensim_what_we_write(tmp_path, binary):
+def test_exchanges_files_with_gensim(tmp_path, binary):
     gensim = pytest.importorskip("gensim.models")
     words, matrix = example()
     keyed = gensim.KeyedVectors(8)
@@ -163,7 +163,7 @@ def test_npz(tmp_path):
         ({"words": np.array(["a"]), "vectors": np.eye(1), "counts": 3}, r"'counts' has the shape \[\]"),
     ],
 )
-def test_npz_that_is_none(tmp_path, arrays, message):
+def test_files_that_are_no_npz(tmp_path, arrays, message):
     path = tmp_path / "vectors.npz"
     np.savez(path, **arrays)
     with pytest.raises(se.FormatError, match=message):
@@ -188,17 +188,17 @@ def test_npz_with_flipped_bits(tmp_path, save):
     save(buffer, words=np.array(["a", "b"]), vectors=np.eye(2), counts=counts)
     whole = buffer.getvalue()
     path = tmp_path / "vectors.npz"
-    told = []
-    for place in range(4, len(whole)):
+    messages = []
+    for position in range(4, len(whole)):
         damaged = bytearray(whole)
-        damaged[place] ^= 1 << place % 8
+        damaged[position] ^= 1 << position % 8
         path.write_bytes(damaged)
         try:
             se.WordVectors.load(path)  # what nobody looks at, such as a date, may differ
         except se.FormatError as error:
-            told.append(str(error))
-    assert len(told) > len(whole) // 3
-    assert all(text.startswith(f"{path}: ") for text in told)
+            messages.append(str(error))
+    assert len(messages) > len(whole) // 3
+    assert all(text.startswith(f"{path}: ") for text in messages)
 
 
 def test_native(tmp_path):
@@ -325,7 +325,7 @@ def test_cache_dir_follows_the_environment(monkeypatch, tmp_path):
 # --- progress
 
 
-def test_progress_is_told_and_may_stop(big):
+def test_progress_is_reported_and_may_stop(big):
     seen = []
     se.WordVectors.load(big, progress=lambda done, total: seen.append((done, total)))
     size = os.path.getsize(big)

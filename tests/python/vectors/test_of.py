@@ -41,13 +41,13 @@ def source_of(kind, table, folder):
 @pytest.mark.parametrize("kind", SOURCES)
 def test_of(kind, table, tmp_path):
     source = source_of(kind, table, tmp_path)
-    made = se.WordVectors.of(source)
-    assert made.fingerprint == table.fingerprint
-    assert (made is source) == (kind == "table")
+    vectors = se.WordVectors.of(source)
+    assert vectors.fingerprint == table.fingerprint
+    assert (vectors is source) == (kind == "table")
 
 
 @pytest.mark.parametrize("wrong", [5, None, [[1.0]], np.eye(2)])
-def test_what_holds_none(wrong):
+def test_wrong_sources(wrong):
     with pytest.raises(TypeError, match=r"vectors must be WordVectors, the path of a file, a dict .* got a"):
         se.WordVectors.of(wrong)
     with pytest.raises(TypeError, match="SIF: vectors must be WordVectors"):

@@ -65,9 +65,9 @@ def pipe(tmp_path):
 @pytest.mark.parametrize("format", ["auto", None])
 def test_vectors(files, pipe, name, format):
     format = format or {"binary": "word2vec_binary"}.get(name, "text")
-    found = se.WordVectors.load(pipe(files / name), format=format)
-    assert found.fingerprint == se.WordVectors.load(files / name, cache=False).fingerprint
-    assert list(found) == WORDS
+    vectors = se.WordVectors.load(pipe(files / name), format=format)
+    assert vectors.fingerprint == se.WordVectors.load(files / name, cache=False).fingerprint
+    assert list(vectors) == WORDS
 
 
 def test_progress(files, pipe):
@@ -77,7 +77,7 @@ def test_progress(files, pipe):
 
 
 @pytest.mark.parametrize("format", ["auto", "native"])
-def test_what_is_mapped_is_refused(files, pipe, format):
+def test_native_files_cannot_be_read_from_pipes(files, pipe, format):
     with pytest.raises(
         OSError, match=r"cannot map .*pipe0: it is a pipe or a device.*copy it into one first"
     ):
@@ -117,7 +117,7 @@ def test_corpora(files, pipe):
         list(corpus)
 
 
-def test_what_reads_a_corpus_twice_keeps_it(files, pipe):
+def test_a_corpus_that_is_read_twice_is_buffered(files, pipe):
     def trained(path):
         return se.WordVectors.train(path, dim=3, window=2).fingerprint
 

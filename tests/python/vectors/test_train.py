@@ -67,13 +67,13 @@ def test_every_form_of_corpus_gives_the_same_vectors(text, tmp_path):
 
 def test_threads_do_not_matter(text):
     before = se.num_threads()
-    found = []
+    tables = []
     for threads in (1, 2, 3):
         se.set_num_threads(threads)
-        found.append(se.WordVectors.train(text, dim=6).matrix())
+        tables.append(se.WordVectors.train(text, dim=6).matrix())
     se.set_num_threads(before)
-    np.testing.assert_allclose(found[1], found[0], atol=1e-5)
-    np.testing.assert_allclose(found[2], found[0], atol=1e-5)
+    np.testing.assert_allclose(tables[1], tables[0], atol=1e-5)
+    np.testing.assert_allclose(tables[2], tables[0], atol=1e-5)
 
 
 def test_options(text):
@@ -94,7 +94,7 @@ def test_options(text):
         assert np.abs(se.WordVectors.train(text, dim=6, **other).matrix() - plain.matrix()).max() > 0
 
 
-def test_progress_tells_the_stages(text, capsys):
+def test_progress_reports_the_stages(text, capsys):
     seen = []
     se.WordVectors.train(text, dim=4, progress=lambda *step: seen.append(step))
     stages = ["counting words", "counting pairs", "decomposing"]
@@ -109,7 +109,7 @@ def test_progress_tells_the_stages(text, capsys):
     assert "decomposing" in capsys.readouterr().err
 
 
-def test_refuses_what_cannot_be(text, tmp_path):
+def test_wrong_arguments(text, tmp_path):
     with pytest.raises(ValueError, match="has 24 words that occur 5 times or more: too few"):
         se.WordVectors.train(text, dim=25)
     with pytest.raises(ValueError, match="has 0 words"):

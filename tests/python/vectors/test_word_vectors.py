@@ -62,7 +62,7 @@ def test_words_are_a_lazy_sequence(vectors):
         words.index("cat", 3)
 
 
-def test_unknown_words_raise_what_helps(vectors):
+def test_unknown_words_raise_helpful_errors(vectors):
     with pytest.raises(KeyError) as caught:
         vectors["CAT"]
     assert str(caught.value) == "'CAT' is not among the words of these vectors; did you mean 'cat'?"
@@ -142,7 +142,7 @@ def test_takes_any_layout():
         (["\ud800"], [[1.0]], None, "valid Unicode"),
     ],
 )
-def test_refuses_what_is_no_table(words, matrix, counts, message):
+def test_wrong_tables(words, matrix, counts, message):
     with pytest.raises(ValueError, match=message):
         se.WordVectors.from_array(words, matrix, counts)
 
@@ -269,9 +269,9 @@ def test_most_similar_matches_numpy():
         (vectors.most_similar(["w1", "w2"]), expected(unit[1] + unit[2], [1, 2], 10)),
         (vectors.analogy("w1", "w2", "w3", 4), expected(unit[2] - unit[1] + unit[3], [1, 2, 3], 4)),
     ]
-    for found, (names, scores) in cases:
-        assert [word for word, _ in found] == names
-        assert np.allclose([score for _, score in found], scores, atol=1e-6)
+    for neighbours, (names, scores) in cases:
+        assert [word for word, _ in neighbours] == names
+        assert np.allclose([score for _, score in neighbours], scores, atol=1e-6)
     assert vectors.similarity("w1", "w2") == pytest.approx(float(unit[1] @ unit[2]), abs=1e-6)
     with pytest.raises(ValueError, match="a vector of 20 numbers, got 3"):
         vectors.most_similar([1.0, 2.0, 3.0])
@@ -289,9 +289,9 @@ def test_cosines_of_rows_of_any_length(scale):
             lambda v: v.most_similar(matrix[7] * scale, 9),
             lambda v: v.analogy("w1", "w2", "w3", 4),
         ):
-            found, expected = call(vectors), call(usual)
-            assert [word for word, _ in found] == [word for word, _ in expected]
-            assert np.allclose([s for _, s in found], [s for _, s in expected], atol=1e-6)
+            actual, expected = call(vectors), call(usual)
+            assert [word for word, _ in actual] == [word for word, _ in expected]
+            assert np.allclose([s for _, s in actual], [s for _, s in expected], atol=1e-6)
         assert vectors.similarity("w1", "w3") == pytest.approx(usual.similarity("w1", "w3"), abs=1e-6)
 
 
@@ -326,7 +326,7 @@ def test_says_what_to_install_without_gensim(vectors, monkeypatch):
         vectors.to_keyed_vectors()
 
 
-def test_wrong_arguments_are_told_by_their_names(tmp_path):
+def test_wrong_arguments_are_named(tmp_path):
     vectors = se.WordVectors.from_array(["at", "a", "t"], np.eye(3))
     vectors.export(tmp_path / "at.txt")
     for some in (
@@ -364,12 +364,12 @@ def test_reduced_is_the_nearest_table_of_its_width():
     x = np.random.default_rng(0).normal(size=(40, 9)).astype(np.float32) + 1
     words = [f"w{i}" for i in range(40)]
     vectors = se.WordVectors.from_array(words, x, counts=list(range(40, 0, -1)), oov="mean")
-    found = vectors.reduced(4)
+    reduced = vectors.reduced(4)
     u, s, _ = np.linalg.svd(x, full_matrices=False)
     np.testing.assert_allclose(
-        found.matrix() @ found.matrix().T, (u[:, :4] * s[:4] ** 2) @ u[:, :4].T, atol=1e-3
+        reduced.matrix() @ reduced.matrix().T, (u[:, :4] * s[:4] ** 2) @ u[:, :4].T, atol=1e-3
     )
-    assert (list(found.words), list(found.counts), found.oov) == (words, list(range(40, 0, -1)), "mean")
+    assert (list(reduced.words), list(reduced.counts), reduced.oov) == (words, list(range(40, 0, -1)), "mean")
     np.testing.assert_allclose(
         vectors.reduced(9).matrix() @ vectors.reduced(9).matrix().T, x @ x.T, atol=1e-3
     )

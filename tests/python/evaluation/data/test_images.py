@@ -94,7 +94,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("changes", "message"), BROKEN.values(), ids=BROKEN.keys())
-def test_says_what_is_wrong_with_an_archive(tmp_path, changes, message):
+def test_damaged_archives_are_refused(tmp_path, changes, message):
     save(tmp_path, **changes)
     with pytest.raises(FormatError, match=message):
         load_test(tmp_path)
@@ -178,7 +178,7 @@ class Evil:
         return self.reduced
 
 
-def test_runs_nothing(tmp_path):
+def test_pickles_run_no_code(tmp_path):
     witness = tmp_path / "witness"
     for evil in (Evil(os.mkdir, str(witness)), Evil(eval, f"__import__('os').mkdir({str(witness)!r})")):
         pickled = pickle.dumps({"features": evil})
@@ -214,7 +214,7 @@ ODD = {
 
 
 @pytest.mark.parametrize(("odd", "message"), ODD.values(), ids=ODD.keys())
-def test_says_what_is_wrong_with_a_pickle(tmp_path, odd, message):
+def test_damaged_pickles_are_refused(tmp_path, odd, message):
     coco(tmp_path, "test.pkl").write_bytes(pickle.dumps(odd, 2))
     with pytest.raises(FormatError, match=message):
         convert_coco_pickles(coco(tmp_path, ""))

@@ -20,28 +20,28 @@ ROWS = [
 ]
 
 
-def of_columns(folder, rows=ROWS, name="train.txt"):
+def write_columns(folder, rows=ROWS, name="train.txt"):
     path = folder / name
     lines = (f"{label}\t( x )\t{one}\t{two}\t{i}\n" for i, (label, one, two) in enumerate(rows))
     path.write_text(HEADER + "".join(lines), encoding="utf-8")
     return path
 
 
-def of_json(folder, rows=ROWS, name="train.jsonl"):
+def write_json(folder, rows=ROWS, name="train.jsonl"):
     path = folder / name
     keys = ("gold_label", "sentence1", "sentence2")
     path.write_text("".join(json.dumps(dict(zip(keys, row, strict=True))) + "\n" for row in rows))
     return path
 
 
-@pytest.mark.parametrize("written", [of_columns, of_json])
-def test_what_has_no_label_is_left_out(tmp_path, written):
+@pytest.mark.parametrize("written", [write_columns, write_json])
+def test_examples_without_a_label_are_dropped(tmp_path, written):
     examples = read_nli(written(tmp_path))
     assert [(one.label, one.sentences) for one in examples] == [
         (ROWS[0][0], ROWS[0][1:]),
         (ROWS[2][0], ROWS[2][1:]),
     ]
-    assert [one.line for one in examples] == ([2, 4] if written is of_columns else [1, 3])
+    assert [one.line for one in examples] == ([2, 4] if written is write_columns else [1, 3])
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_what_has_no_label_is_left_out(tmp_path, written):
         ),
     ],
 )
-def test_what_is_wrong_is_said_by_line(tmp_path, name, text, message):
+def test_errors_name_the_line(tmp_path, name, text, message):
     (tmp_path / name).write_text(text)
     with pytest.raises(FormatError, match=message):
         read_nli(tmp_path / name)
@@ -80,7 +80,7 @@ def test_a_task(tmp_path):
         load_nli_task({"train": "x"}, name="mine")
     labels = ("entailment", "neutral", "contradiction")
     rows = [(labels[i % 3], f"one {i}", f"two {labels[i % 3]}") for i in range(60)]
-    files = {split: of_columns(tmp_path, rows, f"{split}.txt") for split in ("train", "dev", "test")}
+    files = {split: write_columns(tmp_path, rows, f"{split}.txt") for split in ("train", "dev", "test")}
     task = load_nli_task(files, name="mine")
     assert (task.classes, task.kind.validation) == (labels, "dev")
     assert task.kind.features == ("u", "v", "|u-v|", "u*v")

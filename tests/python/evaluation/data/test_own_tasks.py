@@ -17,7 +17,7 @@ def written(folder, name, text, encoding="utf-8"):
     return path
 
 
-def test_one_file_is_cut_into_folds(tmp_path):
+def test_one_file_is_split_into_folds(tmp_path):
     path = written(tmp_path, "mood.tsv", "glad\tWhat a  day !\nsad\tIt rains .\n sad \tAgain .\n")
     task = load_tsv_task("classification", path)
     assert (task.name, list(task.splits), task.classes) == ("mood", ["all"], ("glad", "sad"))
@@ -43,7 +43,7 @@ def test_files_say_how_to_validate(tmp_path, splits, validation):
     assert load_tsv_task("pair_classification", files).name == tmp_path.name
 
 
-def test_papers_averages_leave_out_what_only_has_their_tasks_names(tmp_path):
+def test_averages_of_papers_exclude_user_tasks_of_the_same_name(tmp_path):
     text = "".join(f"{i % 2}\tsentence {i} of {i % 2}\n" for i in range(30))
     names = ("MR", "CR", "SUBJ", "MPQA", "TREC", "MRPC")
     tasks = [load_tsv_task("classification", written(tmp_path, "own.tsv", text), name=name) for name in names]
@@ -76,12 +76,12 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("question", "text", "message"), BROKEN.values(), ids=BROKEN.keys())
-def test_says_where_a_file_is_wrong(tmp_path, question, text, message):
+def test_errors_name_the_line_of_a_file(tmp_path, question, text, message):
     with pytest.raises(FormatError, match=message):
         load_tsv_task(question, written(tmp_path, "own.tsv", text))
 
 
-def test_says_where_a_file_is_latin_1(tmp_path):
+def test_errors_name_the_line_in_latin_1(tmp_path):
     path = written(tmp_path, "own.tsv", "a\tb\nb\tcaf\xe9\n", "latin-1")
     with pytest.raises(FormatError, match=r"own.tsv:2: byte 6 of the line \(0xe9\) is not utf-8"):
         load_tsv_task("classification", path)
@@ -153,7 +153,7 @@ BROKEN_GROUPS = {
 
 
 @pytest.mark.parametrize(("layout", "text", "message"), BROKEN_GROUPS.values(), ids=BROKEN_GROUPS.keys())
-def test_says_where_groups_are_wrong(tmp_path, layout, text, message):
+def test_errors_name_the_line_of_groups(tmp_path, layout, text, message):
     with pytest.raises(FormatError, match=message):
         load_groups(written(tmp_path, "groups.txt", text), layout)
 

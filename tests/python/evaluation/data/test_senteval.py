@@ -118,7 +118,7 @@ def test_reads_the_layout(data, name, below):
             assert task.classes == ()
 
 
-def test_every_task_of_senteval_is_there():
+def test_all_tasks_of_senteval_exist():
     classified = {
         "MR",
         "CR",
@@ -172,7 +172,7 @@ def test_every_task_of_senteval_is_there():
         ("OddManOut", ("C", "O"), ["A sentence of C .", "A sentence of O ."], [0, 1]),
     ],
 )
-def test_finds_sentences_and_classes(data, name, classes, sentences, labels):
+def test_sentences_and_classes(data, name, classes, sentences, labels):
     task = load_task(name, data, partial=True)
     split = next(iter(task.splits.values()))
     assert task.classes == classes
@@ -180,7 +180,7 @@ def test_finds_sentences_and_classes(data, name, classes, sentences, labels):
     assert split.labels.tolist() == labels
 
 
-def test_finds_pairs_and_classes(data):
+def test_pairs_and_classes(data):
     assert load_task("MRPC", data, partial=True)["train"].pairs == [("He paid .", "The man paid .")]
     assert [load_task("MRPC", data, partial=True)[s].labels.tolist() for s in ("train", "test")] == [[1], [0]]
     sick = load_task("SICKEntailment", data, partial=True)
@@ -192,7 +192,7 @@ def test_finds_pairs_and_classes(data):
     assert snli["test"].labels.tolist() == [0, 2]
 
 
-def test_pairs_without_a_score_are_left_out(data):
+def test_pairs_without_a_score_are_dropped(data):
     sts = load_task("STS16", data, partial=True)["plagiarism"]
     assert sts.pairs == [("a b", "c d"), ("e", "f g")]
     assert sts.labels.tolist() == [4.2, 0.0]
@@ -203,7 +203,7 @@ def test_sentence_of_a_probing_task_is_the_last_column(data):
     assert load_task("Tense", data, partial=True)["train"].sentences == (["He ran ."],)
 
 
-def test_splits_that_are_not_there_can_be_left_out(data):
+def test_missing_splits_need_not_be_read(data):
     (data / "downstream/SNLI/s1.train").unlink()
     (data / "downstream/SNLI/labels.train").unlink()
     missing = r"SNLI/labels.train, .*SNLI/s1.train are missing: .*; splits=\['dev', 'test'\] reads the others"
@@ -217,7 +217,7 @@ def test_splits_that_are_not_there_can_be_left_out(data):
             load_task("SNLI", data, splits=wrong)
 
 
-def test_classes_are_those_of_training_whatever_splits_are_read(data):
+def test_classes_are_read_from_the_training_split(data):
     write(data, "probing/word_content.txt", "tr\tsea\ta\ntr\tice\tb\nva\tice\tc\nte\tice\td\n")
     task = load_task("WordContent", data, partial=True, splits=["test"])
     assert (list(task.splits), task.classes) == (["test"], ("ice", "sea"))
@@ -253,7 +253,7 @@ def test_order_is_that_of_the_original():
     assert list(zip(*ours.sentences, ours.labels, strict=True)) == expected
 
 
-def test_finds_sentences_and_scores(data):
+def test_sentences_and_scores(data):
     sick = load_task("SICKRelatedness", data, partial=True)["train"]
     assert sick.pairs == [("A dog runs", "The dog is running")]
     assert sick.labels.tolist() == [4.7]
@@ -445,7 +445,7 @@ BROKEN = {  # what is wrong: task, file, its content, the message
 
 
 @pytest.mark.parametrize(("name", "file", "content", "message"), BROKEN.values(), ids=BROKEN.keys())
-def test_says_where_a_file_is_wrong(data, name, file, content, message):
+def test_errors_name_the_file_and_line(data, name, file, content, message):
     load_task(name, data, partial=True)
     path = write(data, file, "")
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -497,7 +497,7 @@ def test_incomplete_files_do_not_pass_for_the_benchmark(data, name, message):
         load_task(name, data)
 
 
-def test_a_sentence_that_was_cut_does_not_pass_for_the_benchmark(data):
+def test_a_truncated_last_line_is_refused(data):
     """The number of lines is right; only the line end is missing."""
     write(data, "MR/rt-polarity.pos", "fine .\n" * 5331)
     write(data, "MR/rt-polarity.neg", "dull .\n" * 5330 + "du")
@@ -568,8 +568,8 @@ needs_data = pytest.mark.skipif("SENTENCODE_DATA" not in os.environ, reason="nee
 
 
 def real_task(name):
-    wanted = ["dev", "test"] if name == "SNLI" else None
-    return load_task(name, Path(os.environ["SENTENCODE_DATA"], "senteval"), splits=wanted)
+    splits = ["dev", "test"] if name == "SNLI" else None
+    return load_task(name, Path(os.environ["SENTENCODE_DATA"], "senteval"), splits=splits)
 
 
 @needs_data

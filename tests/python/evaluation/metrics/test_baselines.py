@@ -38,7 +38,7 @@ def run(encoder, task, **options):
 
 
 @pytest.mark.parametrize("encoder", ROWS, ids=IDS)
-def test_rows_are_of_the_sentence_alone(encoder):
+def test_embeddings_depend_only_on_the_sentence(encoder):
     rows = encoder.encode(SENTENCES)
     assert (rows.shape, rows.dtype) == ((6, 50), np.float32)
     assert np.isfinite(rows).all()
@@ -124,7 +124,7 @@ def test_the_majority_has_no_seeds(tmp_path):
     assert report["mine"]["acc"] == report["mine"].details["majority"]
 
 
-def test_what_words_tell_is_found_and_what_they_do_not_is_not():
+def test_bag_of_words_learns_only_what_words_predict():
     task = nested(labelled(400, 4))
     names = ("random", "random-words", "bow", "majority")
     acc = {name: run(baseline(name), task)["mine"]["acc"] for name in names}
@@ -134,15 +134,22 @@ def test_what_words_tell_is_found_and_what_they_do_not_is_not():
 
 
 def test_fingerprints(tmp_path):
-    made = [*ROWS, RandomSentences(51), RandomWords(51), RandomWords(50, 2), BagOfWords(51), MajorityClass()]
-    assert len({one.fingerprint() for one in made}) == len(made)
+    encoders = [
+        *ROWS,
+        RandomSentences(51),
+        RandomWords(51),
+        RandomWords(50, 2),
+        BagOfWords(51),
+        MajorityClass(),
+    ]
+    assert len({one.fingerprint() for one in encoders}) == len(encoders)
     run(RandomWords(20), nested(labelled(60, 5)), cache=tmp_path)
     assert len(list(tmp_path.iterdir())) == 1
     report = run(RandomWords(20), nested(labelled(60, 5)), cache=tmp_path)
     assert "sentences_per_second" not in report.facts  # was kept
 
 
-def test_says_what_is_wrong():
+def test_wrong_arguments():
     with pytest.raises(
         ValueError, match="no baseline is named 'best'; there are random, random-words, bow, maj"
     ):
@@ -160,8 +167,8 @@ def test_says_what_is_wrong():
 def test_real_sick():
     data = Path(os.environ["SENTENCODE_DATA"]) / "senteval"
     tasks = ["SICKEntailment", "SICKCosine"]
-    judged = {"bow": baseline("bow", dim=256), "majority": baseline("majority")}
-    reports = {name: run(one, tasks, data=data) for name, one in judged.items()}
+    encoders = {"bow": baseline("bow", dim=256), "majority": baseline("majority")}
+    reports = {name: run(one, tasks, data=data) for name, one in encoders.items()}
     assert reports["majority"]["SICKEntailment"]["acc"] == 56.69
     assert reports["bow"]["SICKEntailment"]["acc"] > 70
     assert reports["bow"]["SICKCosine"]["test"]["pearson"][0] > 0.5

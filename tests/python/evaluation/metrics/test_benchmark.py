@@ -30,8 +30,10 @@ def test_one_fold_is_extrapolated(splits, validation, how, fits, monkeypatch):
     labels = np.arange(60) % 2
     rows = (random.normal(size=(60, 4)) + labels[:, None]).astype(np.float32)
     examples = benchmark.Examples(rows, (np.arange(60),), ("u",), labels, 2)
-    places = {name: np.array(numbers) for name, numbers in splits.items()}
-    monkeypatch.setattr(benchmark, "case_of", lambda name, dim: benchmark.Case(examples, places, validation))
+    splits_of_rows = {name: np.array(numbers) for name, numbers in splits.items()}
+    monkeypatch.setattr(
+        benchmark, "case_of", lambda name, dim: benchmark.Case(examples, splits_of_rows, validation)
+    )
     monkeypatch.setattr(benchmark, "BUDGET", 0.0)
     monkeypatch.setattr(benchmark, "FOLDS", 3)
     monkeypatch.setattr(benchmark, "PROCESSES", 1)

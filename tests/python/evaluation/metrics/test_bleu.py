@@ -67,7 +67,7 @@ def command_line(tmp_path, translations, references, *options):
         ([REFERENCES], {"lowercase": True, "tokenize": "intl"}, ["-lc", "-tok", "intl"]),
     ],
 )
-def test_score_and_signature_are_those_of_the_command_line(tmp_path, references, ours, theirs):
+def test_score_and_signature_equal_the_command_line(tmp_path, references, ours, theirs):
     scored = bleu(TRANSLATIONS, *references, **ours)
     assert (pytest.approx(scored.score, abs=1e-6), scored.signature) == command_line(
         tmp_path, TRANSLATIONS, references, *theirs
@@ -84,11 +84,13 @@ def slow(translations, references):
         long += len(tokens)
         short += min((abs(len(one) - len(tokens)), len(one)) for one in gold)[1]
         for n in range(1, 5):
-            own, most = ngrams(tokens, n), Counter()
+            counts, most = ngrams(tokens, n), Counter()
             for one in gold:
                 most |= ngrams(one, n)
-            matched[n - 1] += (own & most).total() if hasattr(own, "total") else sum((own & most).values())
-            there[n - 1] += sum(own.values())
+            matched[n - 1] += (
+                (counts & most).total() if hasattr(counts, "total") else sum((counts & most).values())
+            )
+            there[n - 1] += sum(counts.values())
     return 100 * min(1, math.exp(1 - short / long)) * math.exp(np.log(matched / there).mean())
 
 
@@ -111,8 +113,8 @@ def test_the_interval_is_that_of_resampled_test_sets():
         at = draw.integers(len(TRANSLATIONS), size=len(TRANSLATIONS))
         scores.append(slow(*([lines[i] for i in at] for lines in (TRANSLATIONS,)), _drawn(at)))
     low, high = np.percentile(scores, [2.5, 97.5])
-    wide = high - low
-    assert abs(scored.low - low) < 0.2 * wide > abs(scored.high - high)
+    width = high - low
+    assert abs(scored.low - low) < 0.2 * width > abs(scored.high - high)
     assert bleu(TRANSLATIONS, REFERENCES, OTHERS, tokenize="none", resamples=1000) == scored
     other = bleu(TRANSLATIONS, REFERENCES, OTHERS, tokenize="none", resamples=1000, seed=1)
     assert (other.low, other.high) != (scored.low, scored.high)
@@ -146,9 +148,9 @@ def test_files_by_name_keep_their_empty_lines(tmp_path):
 
 
 def test_errors():
-    for given in ([], [REFERENCES], [[], []]):
+    for references in ([], [REFERENCES], [[], []]):
         with pytest.raises(ValueError, match="give translations and at least one list of references"):
-            bleu(*(given or [[]]))
+            bleu(*(references or [[]]))
     with pytest.raises(ValueError, match=r"there are 2 translations and 1 references$"):
         bleu(["a", "b"], ["a"])
     with pytest.raises(ValueError, match="there are 2 translations and 3 references in list 1"):

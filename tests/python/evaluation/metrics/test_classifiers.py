@@ -83,8 +83,8 @@ def nested(x, y, splits, folds):
 def folds(x, y, splits, folds):
     train, test = splits["train"], splits["test"]
     grid = [2.0**t for t in range(-1, 6)]
-    cut = folds_of(x[train], y[train], folds)
-    scores = [rounded([score(x[train], y[train], a, b, c) for a, b in cut]) for c in grid]
+    inner = folds_of(x[train], y[train], folds)
+    scores = [rounded([score(x[train], y[train], a, b, c) for a, b in inner]) for c in grid]
     best = grid[int(np.argmax(scores))]
     return (
         max(scores),
@@ -114,12 +114,12 @@ def test_validates_as_senteval_does(validation, classes, pairs):
     expected_dev, expected_test, chosen = SLOWLY[validation](x, y, splits, k)
     outer = k if validation == "nested" else 1
     # One example on the other side of a boundary that is the same to seven digits.
-    of_dev = 100 / len(splits.get("dev", splits.get("train", y)))
-    assert validated.dev_accuracy == pytest.approx(expected_dev, abs=of_dev + 0.011)
+    one_example = 100 / len(splits.get("dev", splits.get("train", y)))
+    assert validated.dev_accuracy == pytest.approx(expected_dev, abs=one_example + 0.011)
     assert validated.accuracy == pytest.approx(expected_test, abs=100 / len(validated.tested) + 0.011)
     assert len(validated.penalties) == outer
     for c, (best, scores) in zip(validated.penalties, chosen, strict=True):
-        assert c == best or abs(scores[c] - scores[best]) <= outer * of_dev
+        assert c == best or abs(scores[c] - scores[best]) <= outer * one_example
     assert validated.gradient <= 1e-5
     tested = splits["test"] if validation != "nested" else np.arange(len(y))
     assert np.array_equal(np.sort(validated.tested), tested)
@@ -140,8 +140,8 @@ class Recorder:
         self.asked.append(list(fits))
         classes = np.tile(1 - examples.labels, (len(fits), 1))
         for i, fit in enumerate(fits):
-            judged = fit.valid if fit.valid is not None else np.arange(len(examples.labels))
-            right = judged[: round(self.accuracies[fit.penalty] * len(judged))]
+            evaluated = fit.valid if fit.valid is not None else np.arange(len(examples.labels))
+            right = evaluated[: round(self.accuracies[fit.penalty] * len(evaluated))]
             classes[i, right] = examples.labels[right]
         return Predictions(classes, np.full(len(fits), np.nan))
 
@@ -154,8 +154,10 @@ def test_folds_are_scikit_learns():
     x, y = np.zeros((300, 1)), samples.labels
     expected = folds_of(x, y, 5)
     assert [fit.train.tolist() for fit in outer] == [train.tolist() for train, _ in expected]
-    cuts = [(train[a], train[b]) for train, _ in expected for a, b in folds_of(x[train], y[train], 5)]
-    for fit, (train, valid) in zip(inner, cuts, strict=True):
+    expected_splits = [
+        (train[a], train[b]) for train, _ in expected for a, b in folds_of(x[train], y[train], 5)
+    ]
+    for fit, (train, valid) in zip(inner, expected_splits, strict=True):
         assert np.array_equal(fit.train, train)
         assert np.array_equal(fit.valid, valid)
 
@@ -163,8 +165,8 @@ def test_folds_are_scikit_learns():
     cross_validate(recorder, samples, splits, "folds", 5)
     inner, outer = recorder.asked[2:]
     train = splits["train"]
-    cuts = folds_of(x[train], y[train], 5)
-    assert [fit.train.tolist() for fit in inner] == [train[a].tolist() for a, _ in cuts]
+    expected_splits = folds_of(x[train], y[train], 5)
+    assert [fit.train.tolist() for fit in inner] == [train[a].tolist() for a, _ in expected_splits]
     assert [fit.train.tolist() for fit in outer] == [train.tolist()]
 
 
@@ -246,13 +248,13 @@ def test_a_split_that_is_missing(validation, missing):
 def task(name, splits, kind=None, classes=("no", "yes"), seed=0):
     """Sentences of one word, which determines the class in three of four cases."""
     random = np.random.default_rng(seed)
-    made = {}
+    parts = {}
     for split, n in splits.items():
         labels = np.arange(n) % len(classes)
         words = np.where(random.random(n) < 0.75, labels, random.integers(0, len(classes), n))
         sentences = [f"w{word} n{i % 13}" for i, word in enumerate(words)]
-        made[split] = Split((sentences,) * (1 + (kind is not None and kind.pairs)), labels)
-    return Task(name, made, kind or Kind("classification", "dev", features=("u",)), classes)
+        parts[split] = Split((sentences,) * (1 + (kind is not None and kind.pairs)), labels)
+    return Task(name, parts, kind or Kind("classification", "dev", features=("u",)), classes)
 
 
 def hashed(sentences):
@@ -263,7 +265,7 @@ def hashed(sentences):
     return rows
 
 
-def test_a_task_says_what_it_lacks():
+def test_missing_splits_of_a_task_are_named():
     with pytest.raises(ValueError, match=r"^mine: needs the splits train, dev, test; there are train, test$"):
         run_task(task("mine", {"train": 40, "test": 20}), Embedder(hashed), PROTOCOLS["optimum"])
 
@@ -333,7 +335,7 @@ def test_scikit_learn_in_several_processes():
     assert np.array_equal(one.predictions, two.predictions)
 
 
-def test_scikit_learn_stops_by_its_own_rule():
+def test_scikit_learn_stops_after_100_iterations():
     """After 100 iterations, without a warning, and not at the optimum."""
     samples = examples(d=30)
     embeddings = samples.embeddings * np.logspace(-1, 2, 30, dtype=np.float32)
@@ -402,7 +404,7 @@ def test_adams_options_matter():
         ({"reduction": "max"}, "reduction must be 'mean' or 'sum', got 'max'"),
     ],
 )
-def test_adam_refuses_what_it_does_not_know(options, message):
+def test_wrong_options_of_adam(options, message):
     with pytest.raises(ValueError, match=message):
         Adam(**options)
     with pytest.raises(ValueError, match=message):
@@ -463,7 +465,7 @@ def test_own_tasks_do_not_get_sentevals_settings_by_name(protocol, monkeypatch):
     assert all(samples[:3] == (50, 200, 4) for samples in asked.settings)
 
 
-def test_draws_of_the_caller_go_on():
+def test_global_random_states_are_unchanged():
     """SentEval's classifier does not use torch's global generator."""
     small = task("mine", {"train": 40, "dev": 20, "test": 20})
     torch.manual_seed(7)
@@ -522,8 +524,8 @@ def test_settings_are_checked_before_anything_is_done(make, message):
 def test_protocols():
     assert protocol_named("optimum") is PROTOCOLS["optimum"]
     assert protocol_named("fast").folds == 5
-    own = Protocol("mine", Optimum(), 3)
-    assert protocol_named(own) is own
+    protocol = Protocol("mine", Optimum(), 3)
+    assert protocol_named(protocol) is protocol
     changed = protocol_named("optimum", tolerance=1e-3, folds=7)
     assert (changed.name, changed.folds) == ("optimum, tolerance=0.001, folds=7", 7)
     assert changed.classifier == Optimum(tolerance=1e-3)

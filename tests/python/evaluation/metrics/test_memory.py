@@ -52,7 +52,7 @@ def run(tasks, protocol, memory=None, **more):
 
 @pytest.mark.parametrize("protocol", HOLDING)
 @pytest.mark.parametrize("task", [ENTAILED, RELATED], ids=["classes", "scores"])
-def test_what_does_not_fit_is_refused(task, protocol):
+def test_problems_larger_than_memory_are_refused(task, protocol):
     report = run([task, made.scores()], protocol, memory=0.999e-9 * BYTES)
     error = report.results[task.name].error
     assert "the features of 300 examples of 16 dimensions and the training copies need 3.84e-05 GB" in error
@@ -61,12 +61,12 @@ def test_what_does_not_fit_is_refused(task, protocol):
 
 
 @pytest.mark.parametrize("protocol", HOLDING)
-def test_what_fits_is_not(protocol):
+def test_problems_that_fit_are_solved(protocol):
     assert run(ENTAILED, protocol, memory=1.001e-9 * BYTES)["classification"].error is None
 
 
 @pytest.mark.parametrize("protocol", HOLDING)
-def test_the_bound_is_what_is_free(monkeypatch, protocol):
+def test_the_bound_is_the_free_memory(monkeypatch, protocol):
     monkeypatch.setattr(room, "free_memory", lambda: BYTES - 1.0)
     assert "need 3.84e-05 GB" in run(ENTAILED, protocol).results["classification"].error
     assert run(ENTAILED, protocol, memory=1)["classification"].error is None
@@ -82,14 +82,14 @@ def test_of_single_sentences():
 
 
 @pytest.mark.parametrize("protocol", ["optimum", "fast"])
-def test_others_stream(monkeypatch, protocol):
+def test_the_optimum_streams(monkeypatch, protocol):
     monkeypatch.setattr(room, "free_memory", lambda: 0.0)
     assert run(ENTAILED, protocol)["classification"].error is None
     with pytest.raises(TypeError, match="memory"):
         run(ENTAILED, protocol, memory=1)
 
 
-def test_other_tasks_go_on(caplog):
+def test_other_tasks_are_evaluated(caplog):
     report = run([ENTAILED, made.scores()], "senteval-sklearn", memory=1e-6)
     assert "need 3.84e-05 GB" in report.results["classification"].error
     assert report["similar"].error is None
@@ -97,7 +97,7 @@ def test_other_tasks_go_on(caplog):
     assert "classification: the features of 300 examples" in caplog.text
 
 
-def test_learning_curves_say_it_too():
+def test_learning_curves_refuse_them_too():
     small = replace(
         PROTOCOLS["liblinear"], classifier=replace(PROTOCOLS["liblinear"].classifier, memory=1e-9)
     )

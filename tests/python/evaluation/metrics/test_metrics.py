@@ -53,7 +53,7 @@ def test_affine_maps_change_nothing(ours, theirs, scores, scale, shift):
     assert ours(y, x) == pytest.approx(ours(x, y), abs=1e-12)
 
 
-def test_spearman_sees_order_alone():
+def test_spearman_depends_only_on_order():
     x, y = correlated()
     assert spearman(np.exp(x), y) == spearman(x, y)
 
@@ -65,7 +65,7 @@ def test_constant_scores_have_no_correlation(ours, theirs):
 
 
 @BOTH
-def test_says_what_is_wrong(ours, theirs):
+def test_wrong_arguments(ours, theirs):
     with pytest.raises(ValueError, match="equally long, got 2 and 3"):
         ours([1, 2], [1, 2, 3])
     with pytest.raises(ValueError, match=r"x must be finite, but x\[1\] is nan"):
@@ -113,8 +113,8 @@ def test_bootstrap_is_the_same_for_the_same_seed():
 
 def test_more_confidence_is_wider():
     x, y = correlated()
-    narrow, wide = (bootstrap_interval(x, y, confidence=c) for c in (0.5, 0.99))
-    assert wide.low < narrow.low < narrow.high < wide.high
+    narrower, wider = (bootstrap_interval(x, y, confidence=c) for c in (0.5, 0.99))
+    assert wider.low < narrower.low < narrower.high < wider.high
 
 
 def test_difference_is_paired():
@@ -156,8 +156,8 @@ def slow_bootstrap(figure, columns, resamples=4000):
     """Example by example, resample by resample."""
     random = np.random.default_rng(9)
     n = len(columns[0])
-    drawn = (random.integers(0, n, n) for _ in range(resamples))
-    return np.quantile([figure(*(column[rows] for column in columns)) for rows in drawn], [0.025, 0.975])
+    samples = (random.integers(0, n, n) for _ in range(resamples))
+    return np.quantile([figure(*(column[rows] for column in columns)) for rows in samples], [0.025, 0.975])
 
 
 @pytest.mark.parametrize("kinds", [2, 5, 1000])

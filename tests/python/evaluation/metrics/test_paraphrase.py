@@ -28,8 +28,8 @@ def clouds(groups=40, size=7, dim=12, spread=1.0, seed=0):
 
 def unequal(rows, groups):
     """Groups of different sizes."""
-    kept = ~((groups % 3 == 0) & (np.random.default_rng(1).random(len(groups)) < 0.4))
-    return rows[kept], groups[kept]
+    mask = ~((groups % 3 == 0) & (np.random.default_rng(1).random(len(groups)) < 0.4))
+    return rows[mask], groups[mask]
 
 
 @pytest.mark.parametrize("prepare", [lambda x, g: (x, g), unequal], ids=["equal", "unequal"])
@@ -37,8 +37,8 @@ def unequal(rows, groups):
 def test_discriminant_is_scikit_learns(prepare, scale):
     rows, groups = prepare(*clouds())
     rows = rows * np.linspace(1, scale, rows.shape[1], dtype=np.float32)
-    theirs = discriminant_analysis.LinearDiscriminantAnalysis().fit(rows.astype(np.float64), groups)
-    assert (LinearDiscriminant(rows, groups).predict(rows) == theirs.predict(rows)).mean() > 0.995
+    reference = discriminant_analysis.LinearDiscriminantAnalysis().fit(rows.astype(np.float64), groups)
+    assert (LinearDiscriminant(rows, groups).predict(rows) == reference.predict(rows)).mean() > 0.995
 
 
 @pytest.mark.parametrize("dim", [149, 150, 300])
@@ -46,22 +46,25 @@ def test_discriminant_of_more_columns_than_freedom(dim):
     """Directions without variance within groups are ignored."""
     rows, groups = clouds(groups=50, size=5, dim=dim, spread=4.0, seed=1)
     held = np.arange(len(rows)) % 5 == 0
-    theirs = discriminant_analysis.LinearDiscriminantAnalysis()
-    theirs.fit(rows[~held].astype(np.float64), groups[~held])
+    reference = discriminant_analysis.LinearDiscriminantAnalysis()
+    reference.fit(rows[~held].astype(np.float64), groups[~held])
     predicted = LinearDiscriminant(rows[~held], groups[~held]).predict(rows[held])
-    assert (predicted == theirs.predict(rows[held].astype(np.float64))).mean() > 0.95
+    assert (predicted == reference.predict(rows[held].astype(np.float64))).mean() > 0.95
 
 
 def test_discriminant_drops_directions_without_width():
     rows, groups = clouds()
-    wide = np.concatenate([rows, rows[:, :3] + rows[:, 3:6], np.zeros((len(rows), 2), np.float32)], axis=1)
+    degenerate = np.concatenate(
+        [rows, rows[:, :3] + rows[:, 3:6], np.zeros((len(rows), 2), np.float32)], axis=1
+    )
     assert (
-        LinearDiscriminant(wide, groups).predict(wide) == LinearDiscriminant(rows, groups).predict(rows)
+        LinearDiscriminant(degenerate, groups).predict(degenerate)
+        == LinearDiscriminant(rows, groups).predict(rows)
     ).all()
 
 
 @pytest.mark.parametrize(("held_out", "away"), [("one", 40), ("half", 120)])
-def test_classification_holds_out_what_it_says(held_out, away):
+def test_classification_holds_out_the_stated_fraction(held_out, away):
     rows, groups = clouds(spread=0.8)
     score = cluster_classification(rows, groups, held_out, repeats=1)
     asked = score.predicted >= 0
@@ -79,7 +82,7 @@ def test_classification_is_by_seed_and_repeats():
     assert first.deviation > 0
 
 
-def test_classification_knows_clouds_far_apart_and_guesses_noise():
+def test_classification_separates_clouds_but_not_noise():
     rows, groups = clouds(spread=0.01)
     assert cluster_classification(rows, groups).value == 1
     noise = np.random.default_rng(5).standard_normal(rows.shape).astype(np.float32)
@@ -220,8 +223,8 @@ def test_repeated_groups_have_scores(tmp_path):
     task = Task("mine", {"all": examples}, Kind("groups"), ("a", "b", "a again"))
     report = se.evaluate(lambda sentences: [rows[s] for s in sentences], task, name="x", cache=False)
     assert report["mine"].error is None
-    given = np.array([rows[s] for s in examples.sentences[0]])
-    assert report["mine"]["idb"] == pytest.approx(by_hand(given, examples.labels), rel=1e-5)
+    embeddings = np.array([rows[s] for s in examples.sentences[0]])
+    assert report["mine"]["idb"] == pytest.approx(by_hand(embeddings, examples.labels), rel=1e-5)
     one = Split((words[:4] * 3,), np.repeat(np.arange(3), 4))
     task = Task("one", {"all": one}, Kind("groups"), ("a", "b", "c"))
     report = se.evaluate(lambda sentences: [rows[s] for s in sentences], task, name="x", cache=False)

@@ -84,7 +84,7 @@ def test_optimum_is_that_of_a_slow_solver():
 
 
 @pytest.mark.parametrize("classifier", [Adam(), ScikitLearn("lbfgs")], ids=["adam", "scikit-learn"])
-def test_others_are_trained_as_sentevals(classifier):
+def test_regressions_are_trained_as_in_senteval(classifier):
     examples, scores, splits = pairs()
     related = relate(classifier, examples, scores, splits)
     assert stats.pearsonr(related.scores, scores[splits["test"]]).statistic > 0.75
@@ -104,11 +104,11 @@ def test_where_memory_begins_makes_no_difference(monkeypatch):
     for offset in (0, 4):
 
         def elsewhere(self, rows, offset=offset):
-            made = features(self, rows)
-            room = np.empty(made.nbytes + 128, np.uint8)
+            columns = features(self, rows)
+            room = np.empty(columns.nbytes + 128, np.uint8)
             begin = -room.ctypes.data % 64 + offset
-            moved = room[begin : begin + made.nbytes].view(made.dtype).reshape(made.shape)
-            moved[:] = made
+            moved = room[begin : begin + columns.nbytes].view(columns.dtype).reshape(columns.shape)
+            moved[:] = columns
             return moved
 
         monkeypatch.setattr(Examples, "features", elsewhere)
@@ -124,12 +124,12 @@ def test_adam_with_another_seed_ends_elsewhere():
 
 def task_of(examples, scores, splits):
     names = [f"s{i}" for i in range(len(examples.embeddings))]
-    made = {
-        split: Split(tuple([names[i] for i in side[places]] for side in examples.sides), scores[places])
-        for split, places in splits.items()
+    parts = {
+        split: Split(tuple([names[i] for i in side[positions]] for side in examples.sides), scores[positions])
+        for split, positions in splits.items()
     }
     rows = dict(zip(names, examples.embeddings, strict=True))
-    task = Task("mine", made, Kind("relatedness", "dev", pairs=True, features=PARTS))
+    task = Task("mine", parts, Kind("relatedness", "dev", pairs=True, features=PARTS))
     return task, lambda sentences: np.stack([rows[sentence] for sentence in sentences])
 
 
@@ -164,7 +164,7 @@ def test_constant_scores_have_no_correlation():
     assert result.error == "all gold scores are equal: the correlation is undefined"
 
 
-def test_draws_of_the_caller_go_on():
+def test_global_random_states_are_unchanged():
     """Adam does not use torch's global generator."""
     torch.manual_seed(7)
     expected = torch.rand(1)

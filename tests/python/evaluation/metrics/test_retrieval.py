@@ -28,15 +28,15 @@ def captioned(n, seed, noise=0.3):
 
 
 def problem(sizes=(300, 100, 100), noise=0.3):
-    rows, places, splits, begin = [], {}, {}, 0
+    rows, row_of, splits, begin = [], {}, {}, 0
     for seed, (name, n) in enumerate(zip(("train", "dev", "test"), sizes, strict=True)):
         images, captions = captioned(n, 10 + seed, noise)
         rows.append(captions)
-        places[name] = np.arange(begin, begin + 5 * n)
+        row_of[name] = np.arange(begin, begin + 5 * n)
         begin += 5 * n
         sentences = [f"{name} {i}" for i in range(5 * n)]
         splits[name] = Split((sentences,), np.repeat(np.arange(n), 5), images)
-    return np.concatenate(rows), places, splits
+    return np.concatenate(rows), row_of, splits
 
 
 def slow_ranks(images, captions):
@@ -52,7 +52,7 @@ def slow_ranks(images, captions):
     return {"i2t": np.array(i2t), "t2i": np.array(t2i)}
 
 
-def test_ranks_are_those_of_sorting():
+def test_ranks_equal_sorting():
     random = np.random.default_rng(3)
     images, captions = random.normal(size=(30, 4)), random.normal(size=(150, 4)) + 0
     captions += np.repeat(images, 5, axis=0)
@@ -85,7 +85,7 @@ def test_folds_of_a_thousand_images():
 
 
 @pytest.mark.parametrize("same", [np.zeros(3, np.float32), np.full(3, np.nan, np.float32)])
-def test_what_tells_nothing_apart_gains_nothing(same):
+def test_equal_embeddings_have_the_worst_ranks(same):
     images = np.random.default_rng(5).normal(size=(20, 3)).astype(np.float32)
     ranks, _ = ranks_of(images, np.tile(same, (100, 1)))
     assert set(ranks["t2i"]) == {19}
@@ -106,18 +106,18 @@ def test_a_projection_that_can_be_learnt(shared):
     assert len(retrieval.intervals) == 8
 
 
-def test_rows_without_anything_in_them_are_ranked_by_chance():
-    rows, places, splits = problem((200, 300, 300))
+def test_random_embeddings_have_chance_recall():
+    rows, row_of, splits = problem((200, 300, 300))
     rows = np.random.default_rng(6).normal(size=rows.shape).astype(np.float32)
-    retrieval = retrieve(Ranking(**OPTIONS), rows, places, splits, resamples=50)
+    retrieval = retrieve(Ranking(**OPTIONS), rows, row_of, splits, resamples=50)
     assert retrieval.recalls["t2i"].r10 == pytest.approx(100 * 10 / 300, abs=3)
     assert retrieval.recalls["t2i"].medr == pytest.approx(150, abs=25)
 
 
 def test_it_begins_and_draws_as_the_original_does():
     """The first steps of SentEval's code, which repeats pairs for each negative."""
-    rows, places, splits = problem((40, 20, 20))
-    images, captions = splits["train"].images[splits["train"].labels], rows[places["train"]]
+    rows, row_of, splits = problem((40, 20, 20))
+    images, captions = splits["train"].images[splits["train"].labels], rows[row_of["train"]]
     random = np.random.RandomState(7)
     torch.manual_seed(7)
     nets = [torch.nn.Linear(x.shape[1], 6) for x in (images, captions)]
@@ -139,11 +139,11 @@ def test_it_begins_and_draws_as_the_original_does():
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
-    x = [splits["test"].images, rows[places["test"]]]
+    x = [splits["test"].images, rows[row_of["test"]]]
     with torch.no_grad():
         expected, _ = ranks_of(*(normal(net, one).numpy() for net, one in zip(nets, x, strict=True)))
     ranking = Ranking(projdim=6, ncontrast=3, batch_size=64, max_epoch=0, seed=7)
-    retrieval = retrieve(ranking, rows, places, splits, resamples=5)
+    retrieval = retrieve(ranking, rows, row_of, splits, resamples=5)
     for direction, ranks in retrieval.ranks.items():
         np.testing.assert_array_equal(ranks, expected[direction])
 
@@ -237,10 +237,12 @@ def test_resampled_with_the_same_images():
     worse = {direction: one + 1 for direction, one in ranks.items()}
     both = resampled_recalls([ranks, worse], 300)
     alone = resampled_recalls([ranks], 300)
-    for key, drawn in both.items():
-        assert drawn.shape == (300, 2)
-        assert ((drawn[:, 0] > drawn[:, 1]) | (drawn[:, 0] == drawn[:, 1])).all() == (key[4:] != "medr")
-        assert alone[key].mean() == pytest.approx(drawn[:, 0].mean(), rel=0.05)
+    for key, samples in both.items():
+        assert samples.shape == (300, 2)
+        assert ((samples[:, 0] > samples[:, 1]) | (samples[:, 0] == samples[:, 1])).all() == (
+            key[4:] != "medr"
+        )
+        assert alone[key].mean() == pytest.approx(samples[:, 0].mean(), rel=0.05)
     np.testing.assert_array_equal(both["t2i.medr"][:, 1], both["t2i.medr"][:, 0] + 1)
 
 
@@ -307,10 +309,10 @@ def test_all_tasks_include_it(tmp_path):
 
 
 def test_options_go_where_they_belong():
-    made = protocol_named("senteval-torch", projdim=5, nhid=3, seed=2, batch_size=16)
-    assert (made.ranking.projdim, made.classifier.nhid) == (5, 3)
-    assert made.ranking.seed == made.classifier.seed == 2
-    assert made.ranking.batch_size == made.classifier.batch_size == 16
+    protocol = protocol_named("senteval-torch", projdim=5, nhid=3, seed=2, batch_size=16)
+    assert (protocol.ranking.projdim, protocol.classifier.nhid) == (5, 3)
+    assert protocol.ranking.seed == protocol.classifier.seed == 2
+    assert protocol.ranking.batch_size == protocol.classifier.batch_size == 16
     assert protocol_named("optimum", margin=0.5).classifier == PROTOCOLS["optimum"].classifier
     assert PROTOCOLS["fast"].ranking.shared
     assert not PROTOCOLS["optimum"].ranking.shared
@@ -320,7 +322,7 @@ def test_options_go_where_they_belong():
         protocol_named("optimum", projdim=0)
 
 
-def test_says_what_is_wrong():
+def test_wrong_arguments():
     rows, _, splits = problem((30, 10, 10))
     test = splits["test"]
     narrow = Split(test.sentences, test.labels, test.images[:, :3])
@@ -332,5 +334,5 @@ def test_says_what_is_wrong():
         "retrieval needs the features of images": {"test": Split(test.sentences, test.labels)},
     }
     for message, change in broken.items():
-        given = {name: split for name, split in (splits | change).items() if split is not None}
-        assert run(given, rows).results["ImageCaptionRetrieval"].error.startswith(message)
+        changed = {name: split for name, split in (splits | change).items() if split is not None}
+        assert run(changed, rows).results["ImageCaptionRetrieval"].error.startswith(message)

@@ -177,7 +177,7 @@ def test_separable_classes(classes, c):
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-def test_what_float32_cannot_reach_is_not_waited_for(classes):
+def test_a_tolerance_below_float32_ends(classes):
     x, labels, folds = problem(classes)
     fits = fit_logistic(x, labels, folds, [(0, 1.0), (1, 100.0)], classes=classes, tolerance=1e-14)
     assert fits.iterations.max() < 100
@@ -251,7 +251,7 @@ def test_few_rows_may_lack_a_class(classes):
     assert_solved(x, labels, classes, folds, problems, fits, solver="newton-cholesky")
 
 
-def drawn(classes, n, d, scale, seed=0):
+def sampled(classes, n, d, scale, seed=0):
     """Rows and classes, the more separable the larger the scale."""
     random = np.random.default_rng(seed)
     x = random.normal(size=(n, d)).astype(np.float32)
@@ -287,7 +287,7 @@ HARD = {  # classes, rows, columns, scale, change, penalties
     ("classes", "n", "d", "scale", "change", "penalties"), HARD.values(), ids=HARD.keys()
 )
 def test_few_rows_that_mislead_cost_few_iterations(classes, n, d, scale, change, penalties):
-    x, labels, _ = drawn(classes, n, d, scale)
+    x, labels, _ = sampled(classes, n, d, scale)
     x, folds, problems = change(x), np.ones((1, n), bool), [(0, c) for c in penalties]
     fits = fit_logistic(x, labels, folds, problems, classes=classes)
     assert_solved(x, labels, classes, folds, problems, fits, solver="newton-cholesky")
@@ -295,7 +295,7 @@ def test_few_rows_that_mislead_cost_few_iterations(classes, n, d, scale, change,
 
 
 def test_rare_classes_cost_few_iterations():
-    x, labels, random = drawn(2, 50_000, 10, 1.5)
+    x, labels, random = sampled(2, 50_000, 10, 1.5)
     labels = np.where(labels == 1, 0, labels)
     labels[random.choice(len(x), 5, replace=False)] = 1
     folds, problems = np.ones((1, len(x)), bool), [(0, 1.0), (0, 8.0)]
@@ -306,34 +306,34 @@ def test_rare_classes_cost_few_iterations():
 
 @pytest.mark.parametrize("shares", [(0.9,) * 10, (0.01, 0.03, 0.1, 0.5, 1.0)], ids=["alike", "mixed"])
 def test_separable_folds_need_few_iterations(shares):
-    x, labels, random = drawn(6, 5500, 60, 40) if len(shares) == 10 else drawn(3, 20_000, 20, 20)
+    x, labels, random = sampled(6, 5500, 60, 40) if len(shares) == 10 else sampled(3, 20_000, 20, 20)
     folds = np.stack([random.random(len(x)) < share for share in shares])
     problems = [(fold, c) for c in (0.25, 8.0) for fold in range(len(folds))]
     fits = fit_logistic(x, labels, folds, problems)
     for p in (0, len(problems) - 1):
         fold, c = problems[p]
-        given = x[folds[fold]].astype(float), labels[folds[fold]]
-        model = fitted(*given, c, "newton-cholesky")
-        targets = one_hot(given[1], int(labels.max()) + 1)
-        least, _ = objective_and_gradient(given[0], targets, c, model.coef_, model.intercept_)
+        train = x[folds[fold]].astype(float), labels[folds[fold]]
+        model = fitted(*train, c, "newton-cholesky")
+        targets = one_hot(train[1], int(labels.max()) + 1)
+        least, _ = objective_and_gradient(train[0], targets, c, model.coef_, model.intercept_)
         assert fits.objectives[p] == pytest.approx(least, rel=1e-6)
     assert fits.iterations.max() < 90
 
 
 @pytest.mark.parametrize(("n", "classes"), [(240, 2), (240, 3), (3000, 3)])
 @pytest.mark.parametrize("kind", ["embeddings", "places", "pairs"])
-def test_rows_that_no_fold_trains_on_are_predicted_alone(kind, n, classes):
+def test_rows_outside_of_all_folds_are_predicted(kind, n, classes):
     x, labels, folds = problem(classes, n=n, folds=2)
     rest = np.arange(n) % 3 == 1
     folds &= ~rest
     first, second, parts = np.arange(n)[::-1], np.arange(n), ("u", "|u-v|")
     of = {"embeddings": {}, "places": {"places": first}, "pairs": {"pairs": (first, second), "parts": parts}}
-    rows = {"embeddings": x, "places": x[first], "pairs": made(x, first, second, parts)}[kind]
-    given = {"classes": classes, **of[kind]}
+    rows = {"embeddings": x, "places": x[first], "pairs": features_of_pairs(x, first, second, parts)}[kind]
+    options = {"classes": classes, **of[kind]}
     problems = [(fold, c) for fold in range(2) for c in (0.01, 1.0)]
-    fits = fit_logistic(x, labels, folds, problems, **given)
+    fits = fit_logistic(x, labels, folds, problems, **options)
     assert_solved(rows, labels, classes, folds, problems, fits)
-    streamed = fit_logistic(x, labels, folds, problems, max_bytes=1, **given)
+    streamed = fit_logistic(x, labels, folds, problems, max_bytes=1, **options)
     assert (streamed.predictions == fits.predictions).mean() > 0.995
     scores = rows @ np.swapaxes(fits.weights, 1, 2).astype(float) + fits.intercepts[:, None]  # [p, n, K]
     best = scores.argmax(2) if classes > 2 else scores[..., 0] > 0
@@ -383,7 +383,7 @@ def subset(fits, which):
 
 @pytest.mark.parametrize("classes", [2, 4])
 @pytest.mark.parametrize(("d", "change"), [(8, "shifted"), (8, "far away"), (8, "scaled"), (300, "far away")])
-def test_gradients_are_those_of_what_is_returned(classes, d, change):
+def test_gradients_are_those_of_the_returned_weights(classes, d, change):
     """In float64, without centring: float32 would lose digits of columns far from 0."""
     x, labels, folds = problem(classes, d=d, change=CHANGES[change])
     problems = [(fold, c) for fold in range(2) for c in (1e-2, 1.0, 1e3)]
@@ -454,7 +454,7 @@ def test_hard_targets_as_shares_are_the_same_problem():
 # --- pairs and blocks ---
 
 
-def made(embeddings, first, second, parts):
+def features_of_pairs(embeddings, first, second, parts):
     u, v = embeddings[first], embeddings[second]
     columns = {"u": u, "v": v, "|u-v|": np.abs(u - v), "u*v": u * v}
     return np.concatenate([columns[part] for part in parts], axis=1)
@@ -481,12 +481,12 @@ def test_parts_of_pairs(parts):
     embeddings, first, second, labels = pairs_of(200)
     folds = np.random.default_rng(1).random((2, 200)) < 0.8
     problems = [(0, 1.0), (1, 0.1)]
-    x = made(embeddings, first, second, parts)
-    of_pairs = fit_logistic(embeddings, labels, folds, problems, pairs=(first, second), parts=parts)
-    of_rows = fit_logistic(x, labels, folds, problems)
-    assert of_pairs.weights.shape == (2, 1, 4 * len(parts))
-    assert np.allclose(of_pairs.weights, of_rows.weights, atol=1e-6)
-    assert np.array_equal(of_pairs.predictions, of_rows.predictions)
+    x = features_of_pairs(embeddings, first, second, parts)
+    fits = fit_logistic(embeddings, labels, folds, problems, pairs=(first, second), parts=parts)
+    expected = fit_logistic(x, labels, folds, problems)
+    assert fits.weights.shape == (2, 1, 4 * len(parts))
+    assert np.allclose(fits.weights, expected.weights, atol=1e-6)
+    assert np.array_equal(fits.predictions, expected.predictions)
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -497,7 +497,7 @@ def test_blocks_are_equal_to_rows_in_memory(classes, kind):
     labels = (labels + (embeddings[first, 0] > 1)).clip(0, classes - 1)
     folds = np.random.default_rng(1).random((2, n)) < 0.8
     rows = {"pairs": (first, second), "parts": ("|u-v|", "u*v")} if kind == "pairs" else {}
-    x = embeddings if kind == "pairs" else made(embeddings, first, second, PARTS)
+    x = embeddings if kind == "pairs" else features_of_pairs(embeddings, first, second, PARTS)
     whole, blocks = (
         fit_logistic(x, labels, folds, [(0, 1.0), (1, 10.0)], classes=classes, max_bytes=size, **rows)
         for size in (1 << 30, 400_000)
@@ -633,7 +633,7 @@ ERRORS = {
 
 
 @pytest.mark.parametrize(("wrong", "message"), ERRORS.values(), ids=ERRORS.keys())
-def test_says_what_is_wrong(wrong, message):
+def test_wrong_arguments(wrong, message):
     right = {
         "x": [[-2.0], [-1.0], [1.0], [2.0]],
         "targets": [0, 0, 1, 1],
@@ -704,7 +704,7 @@ def test_a_signal_ends_it():
     assert done.stdout == "stopped True\n", done.stderr
 
 
-def test_threads_may_solve_at_once():
+def test_concurrent_solving():
     x, labels, folds = problem(n=1000)
     expected = fit_logistic(x, labels, folds, [(0, 1.0)])
     fits = [None] * 4

@@ -132,10 +132,10 @@ def test_averages_have_intervals():
             "test", np.arange(400), row.astype(int), np.ones(400, int), keys=400 * i + np.arange(400)
         )
         results[name] = TaskResult(name, {"acc": 100 * float(row.mean())}, judged={"test": said})
-    drawn = {name: 100 * random.choice(row, (5000, 400)).mean(1) for name, row in right.items()}
+    samples = {name: 100 * random.choice(row, (5000, 400)).mean(1) for name, row in right.items()}
     for average in averages_of(results, resamples=5000):
         weights = [SIZES[name] if average.name.startswith("micro") else 1 for name in average.tasks]
-        means = np.average([drawn[name] for name in average.tasks], axis=0, weights=weights)
+        means = np.average([samples[name] for name in average.tasks], axis=0, weights=weights)
         assert average.interval == pytest.approx(np.quantile(means, (0.025, 0.975)), abs=0.15)
         assert average.interval.low < average.value < average.interval.high
     shown = f"{average.interval.low:.2f} to {average.interval.high:.2f}"

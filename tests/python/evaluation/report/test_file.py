@@ -29,7 +29,7 @@ from sentencode.evaluation.data import digest_of
 from sentencode.evaluation.metrics.classifiers import Adam, Optimum
 
 
-def test_resumes_what_was_done(tmp_path):
+def test_a_run_resumes_from_its_file(tmp_path):
     out = tmp_path / "report.json"
     tasks = [classification(), similarity()]
     first = run(Counting(), tasks[:1], out=out, key="a")
@@ -43,7 +43,7 @@ def test_resumes_what_was_done(tmp_path):
     assert again.calls == []
 
 
-def test_a_run_with_fewer_tasks_drops_nothing(tmp_path):
+def test_a_run_with_fewer_tasks_keeps_the_others(tmp_path):
     out = tmp_path / "report.json"
     tasks = [classification(), similarity(), similarity("more", seed=7)]
     run(rows_of, tasks[:2], out=out, key="a")
@@ -121,7 +121,7 @@ def test_without_a_key_a_report_that_is_there_is_not_touched(tmp_path, caplog):
     assert out.read_bytes() == before
 
 
-def test_what_was_resumed_knows_its_sentences(tmp_path):
+def test_resumed_results_keep_their_sentences(tmp_path):
     out = tmp_path / "report.json"
     tasks = [classification(), similarity()]
     first = run(rows_of, tasks, out=out, key="a")
@@ -157,9 +157,9 @@ def near(u, v):
 
 def edited(p):
     """A function before and after an edit in a notebook, with the same name."""
-    made = {"np": np}
-    exec(f"def near(u, v): return -float((np.abs(u - v) ** {p}).sum())", made)
-    return made["near"]
+    names = {"np": np}
+    exec(f"def near(u, v): return -float((np.abs(u - v) ** {p}).sum())", names)
+    return names["near"]
 
 
 @dataclass(frozen=True)
@@ -242,7 +242,7 @@ def test_two_runs_with_one_file_keep_each_others_tasks(tmp_path, begun):
     assert list(tmp_path.iterdir()) == [out]
 
 
-def test_a_file_that_becomes_anothers_is_left_alone(tmp_path):
+def test_a_file_replaced_by_another_report_is_not_overwritten(tmp_path):
     out = tmp_path / "report.json"
     inner = []
 

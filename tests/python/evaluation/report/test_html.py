@@ -132,7 +132,7 @@ def test_recalls_have_a_table(tmp_path, three):
     assert "29999" not in text
 
 
-def test_nothing_is_loaded(tmp_path, three):
+def test_pages_load_no_other_files(tmp_path, three):
     html = page(tmp_path, three, extra={EVIL: {EVIL: 1.0}})
     for tag, attrs in html.tags:
         assert tag not in ("link", "iframe", "object", "embed", "base", "image", "use"), tag
@@ -239,11 +239,11 @@ def test_published_cosines_have_no_protocol_mark(tmp_path):
     html = page(tmp_path, [report])
     heading = ["".join(text) for _, text in html.rows[0]]
     assert heading[1].startswith("STS12, cosine")
-    (place,) = (i for i, text in enumerate(heading) if text.startswith("AvgSim, learnt and cosine"))
+    (column,) = (i for i, text in enumerate(heading) if text.startswith("AvgSim, learnt and cosine"))
     rows = {"".join(row[0][1]): row for row in html.rows if len(row) == len(heading)}
     bag = next(row for name, row in rows.items() if name.startswith("GloVe-BOW"))
     assert "".join(bag[1][1]) == "52"
-    assert "".join(bag[place][1]).endswith(" ‡")
+    assert "".join(bag[column][1]).endswith(" ‡")
 
 
 def test_protocols_are_part_of_names_where_they_differ(tmp_path):
@@ -328,7 +328,7 @@ def test_names_must_differ(tmp_path, three):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_reports_from_files_look_alike(tmp_path, three):
+def test_reports_from_files_have_the_same_page(tmp_path, three):
     for i, report in enumerate(three):
         report.to_json(tmp_path / f"{i}.json")
     read = [Report.load(tmp_path / f"{i}.json") for i in range(3)]

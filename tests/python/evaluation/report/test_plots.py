@@ -77,7 +77,7 @@ def test_heat_map(three):
     assert heat.others[0].mean == heat.matrix[0, 1]
 
 
-def test_learnt_scores_and_cosines_are_apart(three):
+def test_learnt_scores_and_cosines_form_separate_groups(three):
     """In blocks of correlations, trade-offs, and the order of tables."""
     reports = [
         replace(
@@ -118,8 +118,8 @@ def test_heat_maps_refuse(three):
 
 
 def test_pareto_front():
-    places = {"a": (1, 9), "b": (2, 9), "c": (5, 5), "d": (5, 5), "e": (4, 6), "f": (3, 5), "g": (9, 1)}
-    assert pareto_front(places) == {"b", "c", "d", "e", "g"}
+    points = {"a": (1, 9), "b": (2, 9), "c": (5, 5), "d": (5, 5), "e": (4, 6), "f": (3, 5), "g": (9, 1)}
+    assert pareto_front(points) == {"b", "c", "d", "e", "g"}
 
 
 def test_speeds_must_be_of_one_run():
@@ -166,8 +166,8 @@ def test_bars(three):
     pytest.importorskip("matplotlib")
     (axes,) = plots.bars(three).axes
     assert [label.get_text() for label in axes.get_yticklabels()] == ["kind", "similar, cosine"]
-    drawn = [[bar.get_width() for bar in group] for group in axes.containers]
-    assert drawn == [[value for _, _, value, _ in report.rows()] for report in three]
+    widths = [[bar.get_width() for bar in group] for group in axes.containers]
+    assert widths == [[value for _, _, value, _ in report.rows()] for report in three]
     whiskers = {tuple(line.get_xdata()) for line in axes.lines}
     assert whiskers == {tuple(interval) for report in three for *_, interval in report.rows()}
     (axes,) = plots.bars(three[0], ["similar"]).axes
@@ -194,7 +194,7 @@ def test_pictures_can_be_written(three, tmp_path):
         plots.scatter([speedy("kept", 60, None)])
 
 
-def test_matplotlib_is_named_where_it_is_missing(three, monkeypatch):
+def test_missing_matplotlib_is_named(three, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r"sentencode\[plot\]"):

@@ -103,7 +103,7 @@ def same_as_printed(printed, mean, digits, cells):
     return abs(printed - mean) <= 0.5 * 10**-digits + 0.5 * 10**-cells + 1e-9
 
 
-def test_every_figure_is_what_it_should_be():
+def test_published_figures_are_complete():
     units = defaultdict(set)
     for figure in published():
         assert figure.task in SENTEVAL | OTHERS, figure
@@ -119,10 +119,10 @@ def test_every_figure_is_what_it_should_be():
         for setting in (figure.size, figure.heads):
             assert setting is None or (type(setting) is int and setting > 0), figure
         units[figure.metric].add(figure.unit)
-    assert all(len(of_metric) == 1 for of_metric in units.values())
+    assert all(len(metric_units) == 1 for metric_units in units.values())
 
 
-def test_nothing_is_there_twice():
+def test_published_figures_are_unique():
     cells = [(f.paper.id, f.table, f.system, f.size, f.heads, f.task, f.metric, f.split) for f in published()]
     assert len(set(cells)) == len(cells)
 

@@ -78,7 +78,7 @@ def test_report_goes_to_json_and_back(tmp_path):
         '{"format": "sentencode.report", "version": 2}',
     ],
 )
-def test_what_is_no_report(content, tmp_path):
+def test_wrong_files_are_refused(content, tmp_path):
     path = tmp_path / "report.json"
     path.write_text(content)
     with pytest.raises(
@@ -109,16 +109,16 @@ def test_keys_are_the_originals():
     assert {"mean", "wmean"} < set(result["all"]["spearman"])
 
 
-def test_accuracy_and_f1_are_those_of_the_predictions():
+def test_accuracy_and_f1_follow_from_the_predictions():
     task = classification()
     result = run(rows_of, task)["mine"]
-    judged = result.judged["all"]
+    evaluated = result.judged["all"]
     sentences = task["all"].by_length().sentences[0]
-    assert np.array_equal(judged.gold, labels_of([sentences[i] for i in judged.places]))
-    assert result["acc"] == pytest.approx(100 * np.mean(judged.predicted == judged.gold), abs=0.5)
+    assert np.array_equal(evaluated.gold, labels_of([sentences[i] for i in evaluated.places]))
+    assert result["acc"] == pytest.approx(100 * np.mean(evaluated.predicted == evaluated.gold), abs=0.5)
     assert result.intervals["acc"].low < result["acc"] < result.intervals["acc"].high
     wrong = result.wrong()
-    assert len(wrong) == np.sum(judged.predicted != judged.gold)
+    assert len(wrong) == np.sum(evaluated.predicted != evaluated.gold)
     assert all(labels_of(one.sentences)[0] == one.gold != one.predicted for one in wrong)
 
 
@@ -209,8 +209,8 @@ def test_tables_show_more_than_one_figure_of_a_task():
     }
     labels = {"STS14": "STS14, cosine", "own": "own, cosine", "SICKRelatedness": "SICKRelatedness, learnt"}
     # Cosines come before what was learnt, in whatever order tasks were judged.
-    judged = ["SICKRelatedness", *(task for task in figures_of if task != "SICKRelatedness")]
-    report = Report("x", {task: TaskResult(task, figures_of[task][0]) for task in judged})
+    tasks = ["SICKRelatedness", *(task for task in figures_of if task != "SICKRelatedness")]
+    report = Report("x", {task: TaskResult(task, figures_of[task][0]) for task in tasks})
     shown = [(task, key, value) for task, (_, rows) in figures_of.items() for key, value in rows.items()]
     table = "\n".join(f"| {labels.get(task, task)} | {key} | {value} |  |" for task, key, value in shown)
     assert table in report.to_markdown()

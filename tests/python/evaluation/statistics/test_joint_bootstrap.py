@@ -44,7 +44,7 @@ def judged_scores(task, scores, gold, keys):
     )
 
 
-def test_weights_are_those_of_a_bootstrap():
+def test_weights_have_the_distribution_of_a_bootstrap():
     keys = np.random.default_rng(0).integers(0, 2**52, size=2000)
     weights = weights_of(keys, 0, 1000, seed=3)
     assert weights.shape == (2000, 1000)
@@ -59,7 +59,7 @@ def test_weights_are_those_of_a_bootstrap():
     assert np.abs(together[~np.eye(200, dtype=bool)]).max() < 0.17  # of 19,900 pairs, each to 0.03
 
 
-def test_weights_hang_on_the_example_alone():
+def test_weights_depend_only_on_the_example():
     keys = np.array([5, 9, 2**52 - 1])
     weights = weights_of(keys, 0, 600, seed=1)
     assert (weights_of(keys[::-1], 0, 600, seed=1)[::-1] == weights).all()
@@ -69,30 +69,30 @@ def test_weights_hang_on_the_example_alone():
     assert np.abs(np.corrcoef(weights_of(np.arange(50), 0, 2000, seed=0)) - np.eye(50)).max() < 0.12
 
 
-def test_figures_under_weights_are_those_of_repeated_examples():
+def test_weighted_figures_equal_repeated_examples():
     random = np.random.default_rng(4)
     gold = random.integers(0, 6, size=60).astype(float)
     scores = np.round(gold + random.normal(size=60), 1)  # with ties
     keys = np.arange(60)
     resamples = 30
-    drawn = resampled_mean([judged_scores("mine", scores, gold, keys)], [1.0], resamples, seed=7)
-    for score, count in zip(drawn[1:], weights_of(keys, 0, resamples, seed=7).T, strict=True):
+    means = resampled_mean([judged_scores("mine", scores, gold, keys)], [1.0], resamples, seed=7)
+    for score, count in zip(means[1:], weights_of(keys, 0, resamples, seed=7).T, strict=True):
         x, y = np.repeat(scores, count), np.repeat(gold, count)
         assert score == pytest.approx(50 * (stats.pearsonr(x, y)[0] + stats.spearmanr(x, y)[0]))
-    assert drawn[0] == pytest.approx(
+    assert means[0] == pytest.approx(
         50 * (stats.pearsonr(scores, gold)[0] + stats.spearmanr(scores, gold)[0])
     )
     right = random.random(60) < 0.7
-    drawn = resampled_mean([judged_accuracy("mine", right, keys)], [1.0], resamples, seed=7)
+    means = resampled_mean([judged_accuracy("mine", right, keys)], [1.0], resamples, seed=7)
     counts = weights_of(keys, 0, resamples, seed=7).astype(int)
-    np.testing.assert_allclose(drawn[1:], 100 * (right @ counts) / counts.sum(0))
+    np.testing.assert_allclose(means[1:], 100 * (right @ counts) / counts.sum(0))
 
 
-def test_of_one_task_it_is_the_usual_bootstrap():
+def test_one_task_has_the_usual_bootstrap():
     right = np.random.default_rng(1).random(500) < 0.8
-    drawn = resampled_mean([judged_accuracy("MR", right, np.arange(500))], [1.0], 4000, seed=1)
+    means = resampled_mean([judged_accuracy("MR", right, np.arange(500))], [1.0], 4000, seed=1)
     usual = [100 * end for end in bootstrap_mean(right, resamples=4000)]
-    assert percentile_interval(drawn[1:], 0.95) == pytest.approx(usual, abs=0.45)
+    assert percentile_interval(means[1:], 0.95) == pytest.approx(usual, abs=0.45)
 
 
 def independent(results, shares):
@@ -137,7 +137,7 @@ def stats_of_ease():
     return np.mean([stats.norm.cdf((bound - grid) / 0.15).mean() for bound in (0.75, 0.5)])
 
 
-def test_of_tasks_that_share_nothing_it_is_as_before():
+def test_disjoint_tasks_are_resampled_independently():
     random = np.random.default_rng(2)
     results = [
         judged_accuracy(n, random.random(400) < 0.7, 1000 * i + np.arange(400)) for i, n in enumerate("ab")
@@ -162,7 +162,7 @@ def test_keys_know_sentences_by_letters():
     assert (one < 2**53).all()
 
 
-def test_reports_keep_which_examples_they_are_of(tmp_path):
+def test_reports_store_the_keys_of_examples(tmp_path):
     report = made.report("one", 0.7, [made.classes("first"), made.classes("second")])
     report.facts["resamples"] = 4000
     assert (report["first"].judged["test"].keys == report["second"].judged["test"].keys).all()
@@ -171,8 +171,8 @@ def test_reports_keep_which_examples_they_are_of(tmp_path):
     assert average == report.averages[0]
     before = json.loads((tmp_path / "report.json").read_text())
     for result in before["results"].values():
-        for judged in result["judged"].values():
-            del judged["keys"]
+        for predictions in result["judged"].values():
+            del predictions["keys"]
     (tmp_path / "before.json").write_text(json.dumps(before))
     (old,) = Report.load(tmp_path / "before.json").averages
     assert old.value == average.value
@@ -248,7 +248,7 @@ DATA = os.environ.get("SENTENCODE_DATA")
 
 
 @pytest.mark.skipif(DATA is None, reason="SENTENCODE_DATA is not set")
-def test_what_the_real_tasks_share():
+def test_shared_examples_of_the_real_tasks():
     keys = {}
     for name in ("SST2", "SST5", "MR", "STSBenchmarkCosine", "STS12", "STS13", "STS14", "STS15"):
         task = load_task(name, Path(DATA, "senteval"))

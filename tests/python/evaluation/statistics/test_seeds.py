@@ -49,10 +49,10 @@ def test_figures_are_means_of_seeds(tmp_path):
         assert result.deviation(key) == pytest.approx(np.std(values, ddof=1))
     assert result.deviation("acc") > 0
     assert (result["ndev"], result["ntest"], result.details["seeds"]) == (60, 60, 3)
-    judged, first = result.judged["test"], alone[0]["kind"].judged["test"]
-    assert np.array_equal(judged.predicted, first.predicted)
+    predictions, first = result.judged["test"], alone[0]["kind"].judged["test"]
+    assert np.array_equal(predictions.predicted, first.predicted)
     each = [one["kind"].judged["test"].predicted for one in alone]
-    np.testing.assert_array_equal(judged.said, each)
+    np.testing.assert_array_equal(predictions.said, each)
     compared = se.compare(report, alone[1])[0]  # all seeds' figure, not the first one's
     assert (compared.a, compared.b) == pytest.approx((result["acc"], alone[1]["kind"]["acc"]), abs=0.011)
     assert report["similar"].figures == alone[0]["similar"].figures  # nothing random in it
@@ -79,12 +79,12 @@ def test_relatedness(monkeypatch):
     assert result.intervals["pearson"].low < result["pearson"] < result.intervals["pearson"].high
 
 
-def made_runs(rights, places=None):
+def made_runs(rights, positions=None):
     results = []
     for i, right in enumerate(rights):
-        at = np.arange(len(right)) if places is None else places[i]
-        judged = {"test": Judged("test", at, np.asarray(right, np.int64), np.ones(len(right), np.int64))}
-        results.append(TaskResult("t", {"acc": 100 * float(np.mean(right))}, {}, judged))
+        at = np.arange(len(right)) if positions is None else positions[i]
+        predictions = {"test": Judged("test", at, np.asarray(right, np.int64), np.ones(len(right), np.int64))}
+        results.append(TaskResult("t", {"acc": 100 * float(np.mean(right))}, {}, predictions))
     return results
 
 
@@ -98,12 +98,12 @@ def test_intervals_cover_examples_and_seeds():
     apart = [rng.random(400) < share for share in (0.5, 0.6, 0.7, 0.8, 0.9)]
     low, high = over_runs(made_runs(apart), resamples=20000).intervals["acc"]
     accuracies = [100 * one.mean() for one in apart]
-    of_seeds = np.var(accuracies) / 5
-    of_examples = 1e4 * np.var(np.mean(apart, axis=0)) / 400
+    seed_variance = np.var(accuracies) / 5
+    example_variance = 1e4 * np.var(np.mean(apart, axis=0)) / 400
     within = 1e4 * np.mean([one.var() for one in apart]) / 400 / 5  # seeds drawn twice: a little more
-    sd = np.sqrt(of_seeds + of_examples)
+    sd = np.sqrt(seed_variance + example_variance)
     assert (high - low) / 2 == pytest.approx(1.96 * sd, rel=0.08)
-    assert (high - low) / 2 < 1.96 * np.sqrt(of_seeds + of_examples + 2 * within)
+    assert (high - low) / 2 < 1.96 * np.sqrt(seed_variance + example_variance + 2 * within)
     # Runs with other tested examples are drawn apart.
     others = over_runs(made_runs([right] * 4, [np.arange(400) + 400 * i for i in range(4)])).intervals["acc"]
     assert others.high - others.low < 0.8 * (same.high - same.low)

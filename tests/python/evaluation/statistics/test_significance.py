@@ -153,11 +153,11 @@ def test_paired_bootstrap_of_real_values():
     random = np.random.default_rng(3)
     a = random.exponential(size=200)
     b = a + random.normal(0.05, 0.3, size=200)
-    theirs = stats.bootstrap(
+    expected = stats.bootstrap(
         (a - b,), np.mean, method="percentile", n_resamples=10000, rng=1, vectorized=True
     ).confidence_interval
     ours = paired_bootstrap(a, b, resamples=10000)
-    assert ours.interval == pytest.approx(tuple(theirs), abs=0.07 * (theirs.high - theirs.low))
+    assert ours.interval == pytest.approx(tuple(expected), abs=0.07 * (expected.high - expected.low))
     assert ours.p_two_tailed == pytest.approx(paired_t_test(a, b).p_two_tailed, abs=0.02)
     assert paired_bootstrap(a, b) == paired_bootstrap(a, b)
     assert paired_bootstrap(a, b) != paired_bootstrap(a, b, seed=2)
@@ -192,7 +192,7 @@ def test_equal_systems(compare):
 
 
 @pytest.mark.parametrize("compare", [paired_t_test, paired_bootstrap])
-def test_one_example_says_nothing(compare):
+def test_one_example_is_not_significant(compare):
     result = compare([1], [0])
     assert result.test.endswith("undecided: there is one example")
     assert result[1:] == (1.0, (-math.inf, math.inf), 0.0, 1.0, 1.0, 1)
@@ -270,22 +270,22 @@ def test_equal_correlations_give_any_p_value(compare, r_ab):
 
 
 @CORRELATIONS
-def test_a_real_difference_is_found(compare):
+def test_a_real_difference_is_significant(compare):
     gold, one, other = np.random.default_rng(0).normal(size=(3, 500))
-    result = compare(gold + 0.5 * one, gold + 0.8 * other, gold)
-    assert result.p_one_tailed < result.p_two_tailed < 1e-6
-    assert 0 < result.interval.low < result.difference < result.interval.high
+    comparison = compare(gold + 0.5 * one, gold + 0.8 * other, gold)
+    assert comparison.p_one_tailed < comparison.p_two_tailed < 1e-6
+    assert 0 < comparison.interval.low < comparison.difference < comparison.interval.high
 
 
 @CORRELATIONS
-def test_ranks_alone_count_for_spearman(compare):
+def test_spearman_is_compared_by_ranks(compare):
     a, b, gold = overlapping(0.7, 0.6, 0.5, 50)
     ranked = compare(a, b, gold, "spearman")
     assert compare(np.exp(a), b**3, gold, "spearman") == ranked
     assert ranked.difference == pytest.approx(stats.spearmanr(a, gold)[0] - stats.spearmanr(b, gold)[0])
-    of_ranks = compare(*map(stats.rankdata, (a, b, gold)))
-    assert ranked.statistic == pytest.approx(of_ranks.statistic)
-    assert ranked.interval == pytest.approx(of_ranks.interval)
+    expected = compare(*map(stats.rankdata, (a, b, gold)))
+    assert ranked.statistic == pytest.approx(expected.statistic)
+    assert ranked.interval == pytest.approx(expected.interval)
 
 
 @CORRELATIONS
@@ -311,10 +311,10 @@ def test_correlations_swap(compare, rows, ranks):
 @CORRELATIONS
 def test_correlations_that_do_not_exist(compare):
     moving = [1.0, 2.0, 4.0, 3.0, 5.0]
-    result = compare([2] * 5, moving, moving)
-    assert result.test.endswith("undecided: all scores of a are equal")
-    assert math.isnan(result.difference)
-    assert (result.statistic, result.p_two_tailed, result.p_one_tailed) == (0, 1, 1)
+    comparison = compare([2] * 5, moving, moving)
+    assert comparison.test.endswith("undecided: all scores of a are equal")
+    assert math.isnan(comparison.difference)
+    assert (comparison.statistic, comparison.p_two_tailed, comparison.p_one_tailed) == (0, 1, 1)
     assert compare(moving, moving, [1] * 5).test.endswith("undecided: all scores of gold are equal")
     same = compare(moving, np.multiply(moving, 3.7) - 1, moving[::-1])
     assert same[1:] == (0, Interval(0, 0), 0, 1, 1, 5)
@@ -380,15 +380,15 @@ def test_examples_that_hang_together_are_no_proof(compare):
     for seed in range(200):
         a, b, groups = grouped(seed=seed)
         for by_group in p_values:
-            given = groups if by_group else None
-            p_values[by_group].append(compare(a, b, groups=given, **options).p_two_tailed < 0.1)
+            group_ids = groups if by_group else None
+            p_values[by_group].append(compare(a, b, groups=group_ids, **options).p_two_tailed < 0.1)
     assert 0.04 < np.mean(p_values[True]) < 0.16
     assert np.mean(p_values[False]) > 0.3
 
 
 @MEANS
 @pytest.mark.parametrize("groups", [14, 120])
-def test_groups_that_are_alike_within_count_once(compare, groups):
+def test_equal_examples_of_a_group_count_once(compare, groups):
     """Five equal examples count as one; groups may have any names, in any order."""
     a, b, names = grouped(groups, seed=3)
     alone, by_groups = compare(a[::5], b[::5]), compare(a, b, groups=names)
@@ -430,13 +430,13 @@ def test_groups_count_by_their_sizes(compare):
     by_groups = compare(a, b, groups=groups)
     assert by_groups.difference == pytest.approx(a.mean() - b.mean())
     sums = np.bincount(groups, weights=1.0 * a - b)
-    drawn = random.integers(0, 150, size=(4000, 150))
-    spread = np.std(sums[drawn].sum(1) / sizes[drawn].sum(1))
+    samples = random.integers(0, 150, size=(4000, 150))
+    spread = np.std(sums[samples].sum(1) / sizes[samples].sum(1))
     assert by_groups.interval.high - by_groups.interval.low == pytest.approx(2 * 1.96 * spread, rel=0.06)
 
 
 @MEANS
-def test_groups_that_say_nothing(compare):
+def test_groups_without_evidence(compare):
     one = compare([1, 1, 0], [0, 1, 0], groups=[7, 7, 7])
     if compare is not mcnemar_test:
         assert one.test.endswith("by groups, undecided: there is one group")

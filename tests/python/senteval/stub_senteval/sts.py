@@ -25,19 +25,19 @@ class Similarity:
         prepare(params, self.left + self.right)
 
     def run(self, params, batcher):
-        found = []
+        predictions = []
         for start in range(0, len(self.scores), params.batch_size):
             left = batcher(params, self.left[start : start + params.batch_size])
             right = batcher(params, self.right[start : start + params.batch_size])
             for k in range(right.shape[0]):
                 with np.errstate(invalid="ignore"):
                     cosine = left[k] @ right[k] / (np.linalg.norm(left[k]) * np.linalg.norm(right[k]))
-                found.append(np.nan_to_num(cosine))
+                predictions.append(np.nan_to_num(cosine))
         return {
             "pairs": {
-                "pearson": pearsonr(found, self.scores),
-                "spearman": spearmanr(found, self.scores),
-                "nsamples": len(found),
+                "pearson": pearsonr(predictions, self.scores),
+                "spearman": spearmanr(predictions, self.scores),
+                "nsamples": len(predictions),
             },
-            "all": {"pearson": {"mean": np.average([pearsonr(found, self.scores)[0]])}},
+            "all": {"pearson": {"mean": np.average([pearsonr(predictions, self.scores)[0]])}},
         }

@@ -20,6 +20,6 @@ class Relatedness:
         right = batcher(params, [b for _, b, _ in self.pairs])
         features = np.c_[np.abs(left - right), left * right]
         model = nn.Sequential(nn.Linear(features.shape[1], 5), nn.Softmax(dim=-1)).cuda()
-        found = model(torch.from_numpy(features).float().cuda()).data.cpu().numpy() @ np.arange(1, 6)
+        predictions = model(torch.from_numpy(features).float().cuda()).data.cpu().numpy() @ np.arange(1, 6)
         scores = [score for _, _, score in self.pairs]
-        return {"pearson": pearsonr(found, scores)[0], "yhat": found, "ntest": len(scores)}
+        return {"pearson": pearsonr(predictions, scores)[0], "yhat": predictions, "ntest": len(scores)}
