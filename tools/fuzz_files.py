@@ -187,7 +187,7 @@ def used(model: Any) -> str:
 def _more_uses(model: Any) -> Iterator[Any]:
     import numpy as np
 
-    if (learnt := getattr(model, "_learnt", None)) is not None:
+    if (learnt := getattr(model, "_trained_head", None)) is not None:
         yield model.predict(TEXTS if learnt.sides == 1 else list(zip(*[TEXTS] * learnt.sides, strict=True)))
         return
     for name in ("translate", "reconstruct"):

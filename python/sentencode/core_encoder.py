@@ -13,11 +13,18 @@ from .errors import NotFittedError
 from .text.tokenizer import Tokenizer, chosen_tokenizer
 from .vectors import Vectors, WordVectors
 
-__all__ = ["NEURAL_KINDS", "CoreEncoder", "checked_keys", "is_still", "plain"]
+__all__ = ["NEURAL_KINDS", "CoreEncoder", "checked_keys", "current_names", "is_still", "plain"]
 
 
 _Kind = TypeVar("_Kind", bound="CoreEncoder")
 NEURAL_KINDS: dict[str, type[CoreEncoder]] = {}  # classes of neural encoders by name
+_RENAMED = {
+    "_cut": "_fitted_tokenizer",
+    "_made_with": "_fitted_vectors",
+    "_made_of": "_fitted_params",
+    "_learnt": "_trained_head",
+    "_weighted": "_word_weights",
+}  # attributes in pickles of earlier versions
 
 
 class CoreEncoder(Encoder):
@@ -28,9 +35,9 @@ class CoreEncoder(Encoder):
     lowercase: Any
     # Set by `fit`: the C++ encoder, its tokenizer and word vectors, and the parameters of all three.
     _model: Any
-    _cut: Tokenizer
-    _made_with: WordVectors
-    _made_of: dict[str, Any]
+    _fitted_tokenizer: Tokenizer
+    _fitted_vectors: WordVectors
+    _fitted_params: dict[str, Any]
     # The last value of `vectors`, and its table.
     _resolved: tuple[Any, WordVectors]
 
@@ -43,12 +50,12 @@ class CoreEncoder(Encoder):
     def tokenizer_(self) -> Tokenizer:
         """The tokenizer of the fitted encoder, also where `tokenizer` is "auto"."""
         self._check_fitted()
-        return self._cut if "_cut" in self.__dict__ else self._new_tokenizer()
+        return self._fitted_tokenizer if "_fitted_tokenizer" in self.__dict__ else self._new_tokenizer()
 
     def _changes(self) -> list[str]:
         """The parameters that have changed since `fit`."""
-        made_of = self.__dict__.get("_made_of", {})
-        return [name for name, value in made_of.items() if not is_still(getattr(self, name), value)]
+        fitted = self.__dict__.get("_fitted_params", {})
+        return [name for name, value in fitted.items() if not is_still(getattr(self, name), value)]
 
     def _check_fitted(self) -> None:
         if "_model" in self.__dict__ and (changes := self._changes()):
@@ -88,8 +95,8 @@ class CoreEncoder(Encoder):
 
     def _check_tokenizer_name(self) -> None:
         """Warns if the name that `save` writes does not identify the tokenizer."""
-        if not self._cut.found_by_name:
-            name = self._cut.name
+        if not self._fitted_tokenizer.found_by_name:
+            name = self._fitted_tokenizer.name
             warnings.warn(
                 f"{type(self).__name__}.save: the tokenizer "
                 + (
@@ -107,6 +114,11 @@ class CoreEncoder(Encoder):
         if self.fitted:
             facts["dim"] = str(self.dim)
         return facts
+
+
+def current_names(state: dict[str, Any]) -> dict[str, Any]:
+    """The attributes in a pickle, by their current names."""
+    return {_RENAMED.get(name, name): value for name, value in state.items()}
 
 
 def checked_keys(owner: type[CoreEncoder], params: Any, known: set[str]) -> dict[str, Any]:

@@ -299,7 +299,7 @@ def eager_encoder(case: Case, encoder: Any, twin: Any, device: str) -> Callable[
             chosen = torch.tensor([ids[word] for word in encoder.vocabulary_.words], device=device)
             table[chosen] = learnt[: len(chosen)]
     place = {word: i for i, word in enumerate(words)}
-    cut = encoder._cut
+    cut = encoder._fitted_tokenizer
     end: int | None = None
     if case.family in ("MeanMaxAAE", "RAE", "LSTMSDAE", "CNNLSTMAE"):
         end, row = len(table), network.table.weight[encoder.network._config["end"]].detach()

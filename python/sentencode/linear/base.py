@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..core_encoder import CoreEncoder, checked_keys, plain
+from ..core_encoder import CoreEncoder, checked_keys, current_names, plain
 from ..errors import NotFittedError
 from ..text.tokenizer import Tokenizer
 from ..vectors import WordVectors
@@ -210,10 +210,10 @@ class LinearEncoder(CoreEncoder):
 
     def _adopt(self, model: Any, tokenizer: Tokenizer | None = None) -> None:
         """Set the encoder of the core that was fitted with the current parameters."""
-        self._cut = self._new_tokenizer() if tokenizer is None else tokenizer
+        self._fitted_tokenizer = self._new_tokenizer() if tokenizer is None else tokenizer
         self._model = model
-        self._made_with = self._word_vectors
-        self._made_of = self.get_params(deep=False)  # last, because other threads may be reading
+        self._fitted_vectors = self._word_vectors
+        self._fitted_params = self.get_params(deep=False)  # last, because other threads may be reading
 
     def _check_fitted(self) -> None:
         if self._learns:
@@ -226,7 +226,7 @@ class LinearEncoder(CoreEncoder):
     def _tokenizer(self) -> Tokenizer:
         """The tokenizer of the model."""
         self._fitted_model()
-        return self._cut
+        return self._fitted_tokenizer
 
     def _partial_fit(self, batch: Any) -> None:
         model, tokenizer = self._current_model()
@@ -235,7 +235,7 @@ class LinearEncoder(CoreEncoder):
 
     def _keep(self, model: Any, tokenizer: Tokenizer) -> None:
         """Set the model, or merge it if another thread has set one first."""
-        self.__dict__.setdefault("_cut", tokenizer)
+        self.__dict__.setdefault("_fitted_tokenizer", tokenizer)
         first = self.__dict__.setdefault("_model", model)
         if first is model:
             self._adopt(model, tokenizer)
@@ -254,7 +254,7 @@ class LinearEncoder(CoreEncoder):
         if "_model" not in self.__dict__ and self._learns:
             return self._new_model()
         self._check_learnt()
-        return self._model, self._cut
+        return self._model, self._fitted_tokenizer
 
     def _fitted_model(self) -> Any:
         """The model with up-to-date parameters."""
@@ -287,8 +287,9 @@ class LinearEncoder(CoreEncoder):
         return copied
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        state = current_names(state)
         model = state.pop("_model", None)
         self.__dict__.update(state)
         if model is not None:
-            table = state.get("_made_with") or self._made_of["vectors"]
+            table = state.get("_fitted_vectors") or self._fitted_params["vectors"]
             self._model = _core.encoder_from_bytes(model, table._core)

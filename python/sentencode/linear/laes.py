@@ -290,7 +290,7 @@ class LAES(LinearEncoder):
         changes = {name: value for name, value in options.items() if value is not None}
         encoder = self._sibling(LAES, **{**self.get_params(deep=False), **changes})
         model = self._fitted_model().variant(encoder.hidden, encoder.mode, encoder.direction, encoder.combine)
-        encoder._adopt(model, self._cut)
+        encoder._adopt(model, self._fitted_tokenizer)
         return encoder
 
     def _resized(self, variant: str, hidden: int) -> LAES:

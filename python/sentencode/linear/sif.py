@@ -123,7 +123,7 @@ class SIF(CommonDirections):
     def _with_components(self, _: str, components: int) -> SIF:
         model = self._fitted_model().with_components(components)
         encoder = self._sibling(SIF, **{**self.get_params(deep=False), "components": components})
-        encoder._adopt(model, self._cut)
+        encoder._adopt(model, self._fitted_tokenizer)
         return encoder
 
     @property

@@ -13,6 +13,7 @@ import torch
 from ..checks import checked_float, checked_int
 from ..text.inputs import is_single
 from .cnn_lstm_autoencoder import CNNLSTMAutoencoderNetwork
+from .core_model import read_sentence
 from .denoising import DenoisingNetwork
 from .lstm_autoencoder import LSTMAutoencoderNetwork
 from .mean_max import MeanMaxNetwork
@@ -133,7 +134,7 @@ class _LatentAttention(_Autoencoder):
             NotFittedError: If the encoder is not fitted.
             ValueError: If no word of the sentence is read.
         """
-        words, x, lengths = self._read_sentence(sentence)
+        words, x, lengths = read_sentence(self, sentence)
         with self._evaluating():
             end = self.network.table.weight[self.network._config["end"]]
             weights = self.network.attention(torch.cat([x, end[None, None]], 1), lengths + 1)

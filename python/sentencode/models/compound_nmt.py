@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from ..checks import checked_bool, checked_float, checked_int
-from ..errors import DivergedError
 from ..text.inputs import is_single
 from ..text.tokenizer import Tokenizer
 from ..text.vocabulary import Vocabulary
 from ..vectors import Vectors, WordVectors
 from .attention_pictures import draw_alignment, draw_positions, position_shares
-from .ensemble import EnsembleDecoder, check_same_words
+from .core_model import read_sentence
 from .neural_encoder import NeuralEncoder
-from .task import END, UNKNOWN, row_words
+from .task import UNKNOWN
 from .translation import TranslationNetwork
 from .translation_task import Translating, parallel_texts, translation_tokenizer
+from .translator import Translator, read_batches
 
 __all__ = ["CompoundNMT"]
 
-_BATCH = 64  # sentences that are translated together
 _WITH_ATTENTION = frozenset({"attn", "attn_attn", "trf", "trf_attn_attn"})  # architectures
 Floats = npt.NDArray[np.float32]
 
@@ -130,7 +127,7 @@ class CompoundNMT(NeuralEncoder):
         return WordVectors.from_array([UNKNOWN], np.zeros((1, features), np.float32))
 
     def _new_tokenizer(self) -> Tokenizer:
-        if self.vectors is not None and "_made_with" not in self.__dict__:
+        if self.vectors is not None and "_fitted_vectors" not in self.__dict__:
             return super()._new_tokenizer()
         return translation_tokenizer(type(self).__name__, self.tokenizer, self.lowercase)
 
@@ -176,47 +173,6 @@ class CompoundNMT(NeuralEncoder):
             f"{type(self).__name__} has no expand_vocabulary: words that it was not trained with are read as "
             "unknown. A subword tokenizer leaves no unknown words"
         )
-
-    # Files and transfer
-
-    def _row_words(self, vocabulary: Vocabulary, network: Any) -> dict[str, list[Any]]:
-        tables = {"source_words": row_words(vocabulary, self.task_class.symbols)}
-        if (target := self.target_vocabulary_) is not None:
-            symbols = Translating.target_symbols(len(target), network._config["end"])
-            tables["words"] = row_words(target, symbols)
-        return tables
-
-    def _more_content(self) -> dict[str, Any]:
-        target = self.target_vocabulary_
-        if target is None:  # trained with a head
-            return {}
-        tokenizer = None if self.target_tokenizer is None else self._target_tokenizer.to_config()
-        return {"words": target.words, "counts": target.counts.tolist(), "tokenizer": tokenizer}
-
-    def _sizes(self, config: dict[str, Any], vocabulary: Vocabulary) -> dict[str, int]:
-        sizes = super()._sizes(config, vocabulary)
-        if self.target_vocabulary_ is None:  # trained with a head
-            return sizes
-        return {**sizes, **Translating.target_ids(len(self.target_vocabulary_), config["end"])}
-
-    def _take_content(self, content: dict[str, Any], trust: bool) -> None:
-        if content == {}:
-            if self.head is None:
-                raise ValueError(
-                    "params: more: expected words, counts and tokenizer of the target, as there is no head"
-                )
-            self.target_vocabulary_ = None  # type: ignore[assignment]
-            self._target_tokenizer = self._new_tokenizer()
-            return
-        if not isinstance(content, dict) or set(content) != {"words", "counts", "tokenizer"}:
-            raise ValueError("params: more: expected words, counts and tokenizer")
-        self.target_vocabulary_ = Vocabulary(dict(zip(content["words"], content["counts"], strict=True)))
-        if content["tokenizer"] is None:
-            self._target_tokenizer = self._new_tokenizer()
-        else:
-            self.target_tokenizer = self._target_tokenizer = Tokenizer.from_config(
-                content["tokenizer"], trust=trust
-            )
 
     # Translation
 
@@ -267,57 +223,29 @@ class CompoundNMT(NeuralEncoder):
                 words cannot be replaced as the decoder has no attention.
         """
         single = is_single(sentences)
-        sentences = [sentences] if single else list(sentences)
-        others = self._checked_ensemble(ensemble)
+        translator = Translator(self, ensemble)
         beam = checked_int("beam", beam, 1)
         best = checked_int("best", best, 1, 1 if sample else beam)
         seed = checked_int("seed", self.seed if seed is None else seed, 0)
-        max_length = checked_int("max_length", max_length, 1)
+        options: dict[str, Any] = {"max_length": checked_int("max_length", max_length, 1)}
         length_penalty = checked_float("length_penalty", length_penalty, -math.inf)
         if checked_bool("replace_unknown", replace_unknown) and self.architecture not in _WITH_ATTENTION:
             raise ValueError(
                 f"replace_unknown: architecture={self.architecture!r}: its decoder has no attention"
             )
-        translations = [[("", 0.0)] * best for _ in sentences]
-        with ExitStack() as stack:
-            for encoder in (self, *others):
-                stack.enter_context(encoder._evaluating())
-            for indices, words, x, lengths in self._batches(sentences):
-                memory = self.network.read(x, lengths)
-                decoder, memories = self.network._cpp, memory
-                if others:
-                    parts = [memory]
-                    for other in others:
-                        ((_, _, x2, lengths2),) = other._model.read_tokens(words, len(words))
-                        parts.append(other.network.read(x2, lengths2))
-                    decoders = [encoder.network._cpp for encoder in (self, *others)]
-                    decoder = EnsembleDecoder(decoders, [len(part) for part in parts])
-                    memories = [tensor.to(x.device) for part in parts for tensor in part]
-                if sample:
-                    decoded = self.network.sampled(
-                        memories,
-                        max_length=max_length,
-                        temperature=checked_float("temperature", temperature, 0, above=True),
-                        top_k=checked_int("top_k", top_k, 0),
-                        top_p=checked_float("top_p", top_p, 0, 1, above=True),
-                        seed=seed,
-                        indices=indices,
-                        writer=decoder,
-                    )
-                else:
-                    decoded = self.network.translate(
-                        memories,
-                        beam=beam,
-                        best=best,
-                        max_length=max_length,
-                        length_penalty=length_penalty,
-                        writer=decoder,
-                    )
-                texts = self._texts(decoded, (words, memory, x, lengths) if replace_unknown else None)
-                for i, hypotheses in zip(indices, texts, strict=True):
-                    translations[i] = hypotheses
-        rows = [[pair if scores else pair[0] for pair in row] for row in translations]
-        returned = [row[0] for row in rows] if best == 1 else rows
+        if sample:
+            options |= {
+                "temperature": checked_float("temperature", temperature, 0, above=True),
+                "top_k": checked_int("top_k", top_k, 0),
+                "top_p": checked_float("top_p", top_p, 0, 1, above=True),
+                "seed": seed,
+            }
+        else:
+            options |= {"beam": beam, "best": best, "length_penalty": length_penalty}
+        sentences = [sentences] if single else list(sentences)
+        pairs = translator.translate(sentences, sample=sample, replace_unknown=replace_unknown, **options)
+        translations = [[pair if scores else pair[0] for pair in hypotheses] for hypotheses in pairs]
+        returned = [hypotheses[0] for hypotheses in translations] if best == 1 else translations
         return returned[0] if single else returned
 
     def score(self, source: Any, target: Any) -> Any:
@@ -334,7 +262,7 @@ class CompoundNMT(NeuralEncoder):
             NotFittedError: If the encoder is not fitted.
             ValueError: If the numbers of sentences and translations differ.
         """
-        if self._learnt is not None:
+        if self._trained_head is not None:
             return super().score(source, target)
         single = is_single(source)
         if single != is_single(target):
@@ -342,10 +270,10 @@ class CompoundNMT(NeuralEncoder):
         source, target = ([source], [target]) if single else (list(source), list(target))
         if len(source) != len(target):
             raise ValueError(f"there are {len(source)} sentences and {len(target)} translations")
-        log_p = np.full(len(source), np.nan)
+        log_p, translator = np.full(len(source), np.nan), Translator(self)
         with self._evaluating():
-            for indices, _, x, lengths in self._batches(source):
-                ids, id_lengths = self._target_ids([target[i] for i in indices], x.device)
+            for indices, _, x, lengths in read_batches(self, source):
+                ids, id_lengths = translator.target_ids([target[i] for i in indices], x.device)
                 log_p[indices] = (
                     self.network.score(self.network.read(x, lengths), ids, id_lengths).cpu().numpy()
                 )
@@ -367,7 +295,7 @@ class CompoundNMT(NeuralEncoder):
             ValueError: If the architecture has no inner attention, or the sentence no words.
         """
         with self._evaluating():
-            words, x, lengths = self._read_sentence(sentence)
+            words, x, lengths = read_sentence(self, sentence)
             return words, self.network.inner_attention(x, lengths)[0].float().cpu().numpy()
 
     def alignment(
@@ -396,7 +324,7 @@ class CompoundNMT(NeuralEncoder):
             ValueError: If the decoder has no attention, or the sentence no words.
         """
         target = self.translate(source) if target is None else target
-        words, target_words, b, a = self._attentions(source, target, layer)
+        words, target_words, b, a = Translator(self).attentions(source, target, layer)
         weights = b if a is None else b @ a  # eq. 4
         return words, target_words, weights[0].float().cpu().numpy()
 
@@ -429,7 +357,7 @@ class CompoundNMT(NeuralEncoder):
             ValueError: As in `alignment`.
         """
         target = self.translate(source) if target is None else target
-        words, target_words, b, a = self._attentions(source, target, layer)
+        words, target_words, b, a = Translator(self).attentions(source, target, layer)
         heads = b if a is None else b[0].T[:, :, None] * a[0][:, None, :]  # [r, target, source]
         return draw_alignment(words, target_words, heads.float().cpu().numpy(), least=least, ax=ax)
 
@@ -456,7 +384,9 @@ class CompoundNMT(NeuralEncoder):
         least_words = checked_int("least_words", least_words, 1)
         total, count = np.zeros(()), 0
         with self._evaluating():
-            for _, words, x, lengths in self._batches([sentences] if is_single(sentences) else sentences):
+            for _, words, x, lengths in read_batches(
+                self, [sentences] if is_single(sentences) else sentences
+            ):
                 weights = self.network.inner_attention(x, lengths).double().cpu().numpy()
                 for row, sentence in zip(weights, words, strict=True):
                     if len(sentence) >= least_words:
@@ -485,108 +415,6 @@ class CompoundNMT(NeuralEncoder):
             ValueError: As in `position_weights`, or if there are not as many axes as heads.
         """
         return draw_positions(self.position_weights(sentences, bins=bins, least_words=least_words), axes)
-
-    # Inputs and outputs
-
-    def _checked_ensemble(self, ensemble: Sequence[Any]) -> list[CompoundNMT]:
-        others = list(ensemble)
-        for i, other in enumerate(others):
-            name = f"ensemble[{i}]"
-            if not isinstance(other, CompoundNMT):
-                raise TypeError(f"{name} must be a CompoundNMT, got {type(other).__name__}")
-            other._check_fitted()
-            check_same_words(self, other, name)
-            if self._cut.to_config() != other._cut.to_config():
-                raise ValueError(f"{name} has another tokenizer than the first encoder")
-            if self._target_tokenizer.to_config() != other._target_tokenizer.to_config():
-                raise ValueError(f"{name} has another tokenizer of the target than the first encoder")
-        return others
-
-    def _batches(
-        self, sentences: Any
-    ) -> Iterator[tuple[list[int], list[list[str]], torch.Tensor, torch.Tensor]]:
-        """Batches of the sentences that have words: their indices, words, x [B, T, F] and lengths [B]."""
-        self._check_fitted()
-        tokens = self._cut([sentences] if isinstance(sentences, str) else list(sentences))
-        for indices, positions, x, lengths in self._model.read_tokens(tokens, _BATCH):
-            words = [[tokens[i][t] for t in read] for i, read in zip(indices, positions, strict=True)]
-            yield indices, words, x, lengths
-
-    def _attentions(
-        self, source: Any, target: Any, layer: int
-    ) -> tuple[list[str], list[str], torch.Tensor, torch.Tensor | None]:
-        """The words of a sentence and its translation, B [1, T', r or T], and A [1, r, T] if there is one."""
-        with self._evaluating():
-            words, x, lengths = self._read_sentence(source)
-            ids, id_lengths = self._target_ids([target], x.device)
-            b = self.network.attention(self.network.read(x, lengths), ids, id_lengths, layer)
-            return words, [*self._target_tokenizer([target])[0], END], b, self._inner(x, lengths)
-
-    def _inner(self, x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor | None:
-        """A [B, r, T], if the decoder attends to the heads of an inner attention."""
-        if not str(self.architecture).endswith("attn_attn"):
-            return None
-        weights: torch.Tensor = self.network.inner_attention(x, lengths)
-        return weights
-
-    def _target_ids(
-        self, sentences: Sequence[Any], device: torch.device
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Ids with ends [B, T'], and lengths [B]."""
-        words = self._target_words()
-        index = {word: i for i, word in enumerate(words[: len(self.target_vocabulary_)])}
-        end, unknown = words.index(END), words.index(UNKNOWN)
-        rows = [
-            torch.tensor([*(index.get(token, unknown) for token in tokens), end])
-            for tokens in self._target_tokenizer(list(sentences))
-        ]
-        lengths = torch.tensor([len(row) for row in rows])
-        ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=end)
-        return ids.to(device), lengths.to(device)
-
-    def _target_words(self) -> list[str]:
-        """Words and symbols of the target by id."""
-        target = self.target_vocabulary_
-        return [*target.words, *Translating.target_symbols(len(target), self.network._config["end"])]
-
-    def _texts(self, decoded: Any, source: Any) -> list[list[tuple[str, float]]]:
-        """Texts and scores of decoded sentences; with a source, "<unk>" is replaced by attention."""
-        words = self._target_words()
-        end, unknown = words.index(END), words.index(UNKNOWN)
-        texts = []
-        lengths, scores = decoded.lengths.tolist(), decoded.scores.tolist()
-        for b, hypotheses in enumerate(decoded.ids.tolist()):
-            row = []
-            for length, score, hypothesis in zip(lengths[b], scores[b], hypotheses, strict=True):
-                if length < 0:
-                    continue
-                ids = hypothesis[:length]
-                tokens = [words[i] for i in ids]
-                if source is not None and unknown in ids:
-                    for t, word in enumerate(self._most_attended(source, b, [*ids, end])):
-                        if ids[t] == unknown:
-                            tokens[t] = word
-                row.append((self._target_tokenizer.join(tokens), score))
-            if not row:
-                raise DivergedError(
-                    f"{type(self).__name__}: no translation has a probability above 0: weights "
-                    "are damaged, or the training diverged"
-                )
-            texts.append(row)
-        return texts
-
-    def _most_attended(self, source: Any, b: int, ids: list[int]) -> list[str]:
-        """The source word with the largest attention weight for each word of a translation but its end."""
-        words, memory, x, lengths = source
-        x, lengths = x[b : b + 1], lengths[b : b + 1]
-        target = torch.tensor([ids], device=x.device)
-        weights = self.network.attention(
-            [part[b : b + 1] for part in memory], target, target.new_tensor([len(ids)])
-        )
-        if (inner := self._inner(x, lengths)) is not None:
-            weights = weights @ inner  # eq. 4
-        best = weights[0, :-1, : len(words[b])].argmax(1)
-        return [words[b][i] for i in best.tolist()]
 
 
 def _with_defaults(settings: dict[str, Any], **defaults: Any) -> dict[str, Any]:

@@ -172,7 +172,7 @@ def average_checkpoints(encoder: Any, folder: str | os.PathLike[str], *, last: i
     states = []
     for path in files[-last:]:
         state = _nn.checkpoint_weights(path)
-        if encoder._learnt is not None:
+        if encoder._trained_head is not None:
             state = {name.removeprefix("network."): weight for name, weight in state.items()}
         for name in sorted(weights.keys() | state.keys()):
             expected, shape = (None if name not in of else list(of[name].shape) for of in (weights, state))
@@ -221,6 +221,6 @@ def _with_mean(first: Any, states: Sequence[dict[str, Tensor]]) -> Any:
 def _weights(encoder: Any) -> dict[str, Tensor]:
     """The weights of its network and head."""
     weights: dict[str, Tensor] = dict(encoder.network.state_dict())
-    if (learnt := encoder._learnt) is not None:
+    if (learnt := encoder._trained_head) is not None:
         weights |= {f"head.{name}": weight for name, weight in learnt.head.state_dict().items()}
     return weights

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from ..training import Examples
 from ..vectors import WordVectors
+from .core_model import read_sentence
 from .cpp_network import CppNetwork
 from .heads import Classifier
 from .neural_encoder import NeuralEncoder
@@ -231,7 +232,7 @@ class GeneralizedPooling(NeuralEncoder):
             NotFittedError: If the encoder is not fitted.
             ValueError: If no word of the sentence is read.
         """
-        words, x, lengths = self._read_sentence(sentence)
+        words, x, lengths = read_sentence(self, sentence)
         with self._evaluating():
             weights = self.network.attention(x, lengths)
         shown = ["<s>", *words, "</s>"] if self.network._config["boundaries"] else words

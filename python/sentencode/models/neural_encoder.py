@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-import re
-import warnings
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Literal
@@ -13,34 +11,33 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from .. import _nn
-from ..checks import checked_float, checked_int, checked_str
-from ..core_encoder import NEURAL_KINDS, plain
+from .. import _core, _nn
+from ..checks import checked_float, checked_int
+from ..core_encoder import CoreEncoder, plain
 from ..errors import NotFittedError
 from ..generators import isolated_generators
 from ..nn.module import float32_default
 from ..search import lengths_of
-from ..text.inputs import is_single
 from ..text.tokenizer import Tokenizer
 from ..text.vocabulary import Vocabulary
-from ..training import TrainingOptions
+from ..training import Callback, History
 from ..vectors import Vectors, WordVectors
-from .cpp_network import CppNetwork, documented
+from . import neural_files
+from .core_model import core_encoder
+from .encoder_class import arguments, network_defaults, register_encoder, shared_defaults
 from .expansion import expanded
-from .heads import as_head
-from .neural_training import OPTIMIZER_EPSILON, NeuralTraining
-from .prediction import Learnt, Prediction
-from .python_network import core_network, network_name, register
-from .task import SentenceTask, WordVectorsOf, row_words
+from .heads import HeadModule, as_head
+from .neural_training import EncoderTraining
+from .prediction import TrainedHead
+from .python_network import core_network
+from .task import SentenceTask, Task
 
 __all__ = ["NeuralEncoder"]
 
 Floats = npt.NDArray[np.float32]
-_BATCH_TOKENS = 4096  # encoded at a time
-_LINEAR = frozenset({"Average", "LAES", "SIF", "USIF"})  # names of encoders of C++
 
 
-class NeuralEncoder(Prediction, NeuralTraining):
+class NeuralEncoder(CoreEncoder):
     """An encoder whose network is trained. Use one of its subclasses, which share these parameters.
 
     Every word that has a vector can be encoded, also words that the network was not trained with.
@@ -86,20 +83,28 @@ class NeuralEncoder(Prediction, NeuralTraining):
         classes_: The classes of a classifier.
         history_: The events of the training; not saved.
         origin_: What `sentencode train` noted about vectors and texts; else None.
+
+    Methods raise `NotFittedError` before `fit`; those of a head raise `AttributeError` without one.
     """
 
     network_class: ClassVar[Any]
+    task_class: ClassVar[type[Task]] = SentenceTask
     training_defaults: ClassVar[dict[str, Any]] = {
         **{"learning_rate": 2e-4, "betas": None, "clip_norm": 5.0},
         **{"max_steps": 100_000, "max_epochs": 10, "validate_every": 500},
     }
-    _network_options: ClassVar[tuple[str, ...]] = ()  # of the network, without those that the task decides
     _presets: ClassVar[dict[str, dict[str, Any]]] = {"paper": {"betas": (0.9, 0.999)}}
     _computed: ClassVar[tuple[str, ...]] = ()  # network options whose default depends on other parameters
+    _renamed: ClassVar[dict[str, str]] = {}  # network options, and parameters of old files, by other names
+    _unsaved: ClassVar[tuple[str, ...]] = ("vectors", "vocabulary")  # parameters that are not in files
+    _network_options: ClassVar[tuple[str, ...]] = ()  # of the network, without those that the task decides
 
-    _network: Any
     seed: Any
+    history_: History
+    vocabulary_: Vocabulary
     origin_: dict[str, Any] | None = None
+    _network: Any
+    _trained_head: TrainedHead | None = None
 
     def __init__(
         self,
@@ -122,7 +127,7 @@ class NeuralEncoder(Prediction, NeuralTraining):
         self.max_words = max_words
         self.device = device
         self.head = head
-        defaults = {**self._network_defaults(), **self._shared_defaults()}
+        defaults = {**network_defaults(type(self)), **shared_defaults(type(self))}
         if unknown := [name for name in training if name not in defaults]:
             raise TypeError(f"{type(self).__name__} has no parameter {unknown[0]!r}")
         for name, value in {**defaults, **training}.items():
@@ -130,115 +135,14 @@ class NeuralEncoder(Prediction, NeuralTraining):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        network = getattr(cls, "network_class", None)
-        if network is None:
-            return
-        before = getattr(NEURAL_KINDS.get(cls.__name__), "__module__", cls.__module__)
-        of_ours = before.startswith("sentencode.") or cls.__name__ in _LINEAR
-        if of_ours and not cls.__module__.startswith("sentencode."):
-            raise ValueError(f"there is an encoder named {cls.__name__!r} already: choose another name")
-        if before != cls.__module__:
-            warnings.warn(
-                f"{cls.__module__}.{cls.__name__} takes the place of {before}.{cls.__name__}: files of either"
-                " are read by it",
-                UserWarning,
-                stacklevel=2,
-            )
-        NEURAL_KINDS[cls.__name__] = cls
-        _nn.register_kind(cls.__name__)
-        if issubclass(network, CppNetwork):
-            skipped = cls.task_class.sized
-            cls._network_options = tuple(name for name in network.options if name not in skipped)
-            cls._describe(network)
-            return
-        cls._network_options = tuple(_constructor_defaults(network))
-        for name in cls._network_options:
-            if hasattr(NeuralEncoder, name) or name in {"head", *cls._shared_defaults()}:
-                raise ValueError(
-                    f"{cls.__name__}: the network's option {name!r} has the name of something that every "
-                    "encoder has: choose another one"
-                )
-        register(cls.__name__, network)
-
-    @classmethod
-    def _describe(cls, network: type[CppNetwork]) -> None:
-        """Completes signature, types and docstring with the options of a network of C++."""
-        shared, defaults = cls._shared_defaults(), cls._defaults()
-        options = []
-        for name in cls._network_options:
-            if name in shared:
-                continue
-            parameter, option = cls._renamed.get(name, name), network.options[name]
-            default = defaults[parameter]
-            annotation = f"{option.annotation} | None" if default is None else option.annotation
-            options.append(option._replace(name=parameter, default=default, annotation=annotation))
-        cls.__doc__ = documented(cls.__doc__, options)
-        presets = f"Literal[{', '.join(map(repr, cls._presets))}]"
-        declared = {name: a for name, a in inspect.get_annotations(cls).items() if a != "Any"}
-        cls.__annotations__ = {
-            **{option.name: option.annotation for option in options},
-            **{"preset": presets, **declared},
-        }
-        keyword, empty = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty
-        of_task = cls.task_class.parameters.keys() - {*SentenceTask.parameters, *cls._network_options}
-        names = [name for name in defaults if name in of_task or (name == "preset" and len(cls._presets) > 1)]
-        cls.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-            [
-                inspect.Parameter(
-                    "vectors",
-                    inspect.Parameter.POSITIONAL_OR_KEYWORD,
-                    default=defaults["vectors"],
-                    annotation="Vectors" if defaults["vectors"] is empty else "Vectors | None",
-                ),
-                *(
-                    inspect.Parameter(o.name, keyword, default=o.default, annotation=o.annotation)
-                    for o in options
-                ),
-                *(inspect.Parameter(name, keyword, default=defaults[name]) for name in names),
-                inspect.Parameter("shared", inspect.Parameter.VAR_KEYWORD, annotation="Any"),
-            ]
-        )
-
-    @classmethod
-    def _network_name(cls) -> str:
-        """The name of the network in files."""
-        of_cpp = issubclass(cls.network_class, CppNetwork)
-        return str(cls.network_class.__name__) if of_cpp else network_name(cls.__name__, cls.network_class)
-
-    @classmethod
-    def _network_defaults(cls) -> dict[str, Any]:
-        """The parameters that are the network's options; None if the preset or other parameters decide."""
-        if issubclass(cls.network_class, CppNetwork):
-            defaults = {name: cls.network_class.options[name].default for name in cls._network_options}
-        else:
-            defaults = _constructor_defaults(cls.network_class)
-        decided = {*cls._computed, *(name for preset in cls._presets.values() for name in preset)}
-        return {
-            cls._renamed.get(name, name): None if name in decided else default
-            for name, default in defaults.items()
-        }
-
-    @classmethod
-    def _shared_defaults(cls) -> dict[str, Any]:
-        """The parameters that come from the task and the trainer."""
-        training = {**TrainingOptions.defaults(), **cls.training_defaults}
-        training[OPTIMIZER_EPSILON] = training.pop("epsilon")
-        return {**cls.task_class.parameters, **training}
+        if hasattr(cls, "network_class"):
+            register_encoder(cls, reserved={*dir(NeuralEncoder), "head", *shared_defaults(cls)})
 
     @classmethod
     def _defaults(cls) -> dict[str, Any]:
-        constructor = {
-            name: parameter.default
-            for of in (NeuralEncoder, cls)
-            for name, parameter in list(inspect.signature(of.__init__).parameters.items())[1:]
-            if parameter.kind is not parameter.VAR_KEYWORD
-        }
-        return {
-            "vectors": constructor.pop("vectors"),
-            **cls._network_defaults(),
-            **cls._shared_defaults(),
-            **constructor,
-        }
+        constructor = {**arguments(NeuralEncoder), **arguments(cls)}
+        vectors = constructor.pop("vectors")
+        return {"vectors": vectors, **network_defaults(cls), **shared_defaults(cls), **constructor}
 
     @property
     def network(self) -> Any:
@@ -251,7 +155,7 @@ class NeuralEncoder(Prediction, NeuralTraining):
     def words_(self) -> WordVectors:
         """The vectors of words that encoding looks at."""
         self._check_fitted()
-        return self._made_with
+        return self._fitted_vectors
 
     def settings(self) -> dict[str, Any]:
         """All parameters as they are used: those that are None are the preset's.
@@ -274,37 +178,6 @@ class NeuralEncoder(Prediction, NeuralTraining):
         """The network's options."""
         return {name: plain(settings[self._renamed.get(name, name)]) for name in self._network_options}
 
-    def _device(self) -> torch.device:
-        name = checked_str("device", self.device)
-        if name == "auto":
-            name = "cuda" if torch.cuda.is_available() else "cpu"
-        try:
-            device = torch.device(name)
-            if device.type == "meta":
-                raise RuntimeError("nothing is computed there")
-            torch.empty(0, device=device)
-        except (RuntimeError, AssertionError) as error:  # the latter where torch was built without CUDA
-            why = re.split(r"\.\s|\n", str(error))[0]
-            raise ValueError(f"device={name!r} cannot be used: {why}") from None
-        return device
-
-    def _device_here(self) -> torch.device:
-        """The same for an encoder that was made elsewhere: without its device, it computes on another."""
-        try:
-            return self._device()
-        except ValueError as error:
-            try:
-                torch.device(self.device)
-            except RuntimeError:
-                raise error from None  # it is none anywhere
-            there = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-            warnings.warn(
-                f"{type(self).__name__}: {error}; it computes on {there}", UserWarning, stacklevel=3
-            )
-            return there
-
-    # The fitted encoder
-
     def _check_vectors(self) -> None:
         super()._check_vectors()
         if self._word_vectors.oov == "subwords" and self.unit_words:
@@ -320,6 +193,10 @@ class NeuralEncoder(Prediction, NeuralTraining):
         lowercase = not self._word_vectors.cased
         return Tokenizer(tokenizer, lowercase=lowercase, invalid=tokenizer.invalid)  # type: ignore[arg-type]
 
+    def _core_network(self, network: Any, *, head: bool) -> Any:
+        """The network as C++ reads it; `head`: whether it is trained with a head."""
+        return core_network(network, type(self).__name__, self._network_settings(self.settings()), head=head)
+
     def _adopt(
         self,
         network: Any,
@@ -329,37 +206,90 @@ class NeuralEncoder(Prediction, NeuralTraining):
         *,
         weights: Floats | Literal["auto"] | None = "auto",
         model: Any = None,
-        learnt: Learnt | None = None,
+        head: TrainedHead | None = None,
     ) -> None:
         """Makes the encoder fitted, with its current parameters. `model` is the encoder in C++, or None."""
-        self._network, self.vocabulary_, self._cut, self._made_with = network, vocabulary, tokenizer, words
-        self._learnt = learnt
-        if model is None:
-            settings = self._network_settings(self.settings())
-            core = core_network(network, type(self).__name__, settings, head=learnt is not None)
-            model = _nn.NeuralEncoder(
-                type(self).__name__,
-                words._core,
-                tokenizer.core(),
-                WordVectorsOf(words, unit=self.unit_words).weights() if isinstance(weights, str) else weights,
-                core,
-                max_words=checked_int("max_words", self.max_words, 1),
-                batch_tokens=_BATCH_TOKENS,
-                head=None if learnt is None else learnt.head._cpp,
-                **self._ids(core, vocabulary),
-            )
-        self._model = model
-        self._made_of = self.get_params(deep=False)  # last, as other threads may read
+        self._network, self.vocabulary_, self._trained_head = network, vocabulary, head
+        self._fitted_tokenizer, self._fitted_vectors = tokenizer, words
+        self._model = core_encoder(self, weights) if model is None else model
+        self._fitted_params = self.get_params(deep=False)  # last, as other threads may read
 
-    def _ids(self, core: Any, vocabulary: Vocabulary) -> dict[str, Any]:
-        """The word ids, if `word_rows` of the network reads them."""
-        if not core.ids:
-            return {"ids": [], "unknown": -1}
-        return {"ids": vocabulary.words, "unknown": self.task_class.unknown_id(vocabulary)}
+    def fit(
+        self,
+        sentences: Any,
+        y: Any = None,
+        *,
+        valid: Any = None,
+        head: Any = None,
+        init: Any = None,
+        freeze: Sequence[str] = (),
+        checkpoints: str | os.PathLike[str] | None = None,
+        keep_last: int = 2,
+        callbacks: Sequence[Callback] = (),
+        show_progress_bar: bool | None = None,
+    ) -> Any:
+        """Train the network from scratch.
 
-    def _row_words(self, vocabulary: Vocabulary, network: Any) -> dict[str, list[Any]]:
-        """The words of the rows of the network's word tables, by the option that is their number."""
-        return {"words": row_words(vocabulary, self.task_class.symbols)}
+        If training fails or is interrupted, the encoder stays unchanged; with `checkpoints`, the same call
+        resumes it. With `valid`, or a function as `metric`, the encoder gets the best weights of all
+        validations.
+
+        Args:
+            sentences: Many sentences, or the name of a text file, a folder or a glob. They are read twice:
+                for the vocabulary, and to become ids in a file of the cache. With a head, examples may be
+                tuples of two or three sentences, an array or a data frame with as many columns.
+            y: Labels, one for each sentence, if the network or the head is trained on them: classes, scores,
+                embeddings of another encoder; else ignored.
+            valid: Validation sentences, used every `validate_every` steps; with labels, a tuple of both.
+            head: Sets the parameter `head`, such as `se.Classifier()`.
+            init: A fitted neural encoder whose weights initialise this one's, where name and shape are the
+                same. Word tables are copied word by word; other words keep their own initialisation. The head
+                is copied if both have one of the same kind, shape and labels.
+            freeze: Names of weights that are not trained: of a weight, a part of the network ("encoder"), or
+                a pattern such as `"*.bias"`.
+            checkpoints: A folder for the state of the training. A folder of a different run (other sentences,
+                vectors or parameters) is refused. A resumed run may change where it ends (`max_steps`,
+                `max_epochs`, `stop_after`), how often it validates (`validate_every`), and what has no effect
+                on the weights (`device`, `max_words`). But a "linear" or "cosine" schedule fixes the end, and
+                `decay` fixes how often it validates.
+            keep_last: Number of checkpoints that stay in the folder, such as for
+                `sentencode.models.average_checkpoints`.
+            callbacks: Notified of every step and validation; see `sentencode.training`.
+            show_progress_bar: Whether to show one. None: if the logger "sentencode" shows information.
+
+        Returns:
+            The encoder itself.
+
+        Raises:
+            TypeError: If a parameter has the wrong type.
+            ValueError: If a parameter is out of range, there is no sentence to train on, or the checkpoints
+                are of a different run.
+            DivergedError: If the loss is not finite.
+
+        Warns:
+            UserWarning: If the file of the best weights in `checkpoints` is damaged or missing; the encoder
+                then has the last ones.
+        """
+        fresh = type(self)(**self.get_params(deep=False))
+        if head is not None:
+            fresh.head = head
+        if init is not None and not isinstance(init, NeuralEncoder):
+            raise TypeError(f"init must be a neural encoder, as se.load reads one, got {type(init).__name__}")
+        trainer = {"checkpoints": checkpoints, "keep_last": keep_last, "callbacks": callbacks}
+        EncoderTraining(fresh, valid, init, freeze, show_progress_bar, **trainer).run(sentences, y)
+        self.head = fresh.head
+        self._take(fresh)
+        return self
+
+    def partial_fit(self, sentences: Any, y: Any = None, *, show_progress_bar: bool | None = None) -> Any:
+        """Not available: `fit` with `checkpoints` resumes a run.
+
+        Raises:
+            NotImplementedError: Always.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} has no partial_fit; fit(..., checkpoints=FOLDER) resumes a run"
+        )
 
     def expand_vocabulary(self, vectors: Vectors, *, ridge: float = 0.0) -> Any:
         """Map word vectors into the space of the network's trained word table.
@@ -390,7 +320,8 @@ class NeuralEncoder(Prediction, NeuralTraining):
         trained = rows.detach()[: len(self.vocabulary_)].double().cpu().numpy()
         words = expanded(self.vocabulary_, trained, WordVectors.of(vectors), checked_float("ridge", ridge, 0))
         weights = np.ones(words._core.row_count, np.float32) if self.unit_words else None  # unchanged
-        self._adopt(self.network, self.vocabulary_, self._cut, words, weights=weights, learnt=self._learnt)
+        state = (self.network, self.vocabulary_, self._fitted_tokenizer, words)
+        self._adopt(*state, weights=weights, head=self._trained_head)
         return self
 
     @property
@@ -400,7 +331,7 @@ class NeuralEncoder(Prediction, NeuralTraining):
         return int(self._model.dim)
 
     def _encode_into(self, batch: Any, out: Floats) -> None:
-        self._model.encode_into(self._cut.prepare(batch), out)
+        self._model.encode_into(self._fitted_tokenizer.prepare(batch), out)
 
     def encode(self, sentences: Any, *args: Any, normalize: str | None = None, **options: Any) -> Any:
         """Encode sentences.
@@ -450,19 +381,6 @@ class NeuralEncoder(Prediction, NeuralTraining):
         self._check_fitted()
         return sum(p.numel() for p in self.network.parameters() if p.requires_grad)
 
-    def _read_sentence(self, sentence: str | Sequence[str]) -> tuple[list[str], torch.Tensor, torch.Tensor]:
-        """The words of a sentence that the network reads, x [1, T, F] and lengths [1]."""
-        self._check_fitted()
-        tokens = self._cut([sentence])[0]
-        batches = list(self._model.read_tokens([tokens], 1))
-        texts = not is_single(sentence) and any(len(str(token).split()) > 1 for token in sentence)
-        if texts and (not batches or self._cut.split == "punctuation"):  # which splits tokens
-            raise ValueError("sentence: a list is the tokens of one sentence, and these look like texts")
-        if not batches:
-            raise ValueError("sentence has no word that is read")
-        ((_, (positions,), x, lengths),) = batches
-        return [tokens[i] for i in positions], x, lengths
-
     @contextmanager
     def _evaluating(self) -> Iterator[torch.nn.Module]:
         """The network in evaluation mode, without gradients, on this thread; other threads may train it."""
@@ -470,12 +388,113 @@ class NeuralEncoder(Prediction, NeuralTraining):
         with torch.no_grad(), _nn.Evaluating():
             yield self.network
 
+    # Predictions of the head
 
-def _constructor_defaults(network: Any) -> dict[str, Any]:
-    """The arguments of a network's constructor that have defaults: they are parameters of its encoder."""
-    return {
-        parameter.name: parameter.default
-        for parameter in list(inspect.signature(network.__init__).parameters.values())[1:]
-        if parameter.default is not parameter.empty
-        and parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
-    }
+    @property
+    def _estimator_type(self) -> Literal["classifier", "regressor"] | None:
+        try:
+            head = self.settings()["head"]
+        except (TypeError, ValueError):  # `fit` reports invalid parameters
+            return None
+        return None if head is None else head.estimator_type
+
+    def _predictor(self) -> TrainedHead:
+        if "_model" not in self.__dict__:
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit first")
+        if self._trained_head is None:
+            raise AttributeError(
+                f"this {type(self).__name__} has no head to predict with: fit it with one, as in "
+                "fit(sentences, y, head=se.Classifier())"
+            )
+        return self._trained_head
+
+    @property
+    def head_(self) -> HeadModule:
+        """The trained head, a `torch.nn.Module`."""
+        return self._predictor().head
+
+    @property
+    def classes_(self) -> npt.NDArray[Any]:
+        """The classes of a classifier, sorted."""
+        return self._predictor().class_array(self)
+
+    def predict_proba(self, sentences: Any) -> npt.NDArray[Any]:
+        """Return the probability of each class.
+
+        Args:
+            sentences: As in `fit`.
+
+        Returns:
+            [n, classes], in the order of `classes_`.
+        """
+        return self._predictor().probabilities(self, sentences)
+
+    def predict(self, sentences: Any) -> npt.NDArray[Any]:
+        """Return the head's predictions.
+
+        A classifier predicts classes; a regression the scores of pairs, or target embeddings; a ranking the
+        cosines of pairs; a triplet head how much closer the second sentence is than the third.
+
+        Args:
+            sentences: As in `fit`.
+
+        Returns:
+            [n], or embeddings [n, d].
+        """
+        return self._predictor().predictions(self, sentences)
+
+    def score(self, sentences: Any, y: Any) -> float:
+        """Return the accuracy of a classifier, or Spearman's rank correlation of predicted scores.
+
+        Args:
+            sentences: As in `fit`.
+            y: The true classes or scores.
+
+        Raises:
+            NotImplementedError: If the head predicts neither classes nor scores.
+        """
+        return self._predictor().score(self, sentences, y)
+
+    def confusion_matrix(self, sentences: Any, y: Any) -> npt.NDArray[np.int64]:
+        """Return the confusion matrix of a classifier.
+
+        Args:
+            sentences: As in `fit`.
+            y: The true classes.
+
+        Returns:
+            [classes, classes]: a row for each true class, a column for each predicted one.
+        """
+        return self._predictor().confusion_matrix(self, sentences, y)
+
+    # Files and pickles
+
+    def save(self, path: str | os.PathLike[str], *, vectors: bool = True) -> None:
+        """Write the encoder to one file, for `sentencode.load` and C++ programs.
+
+        The file is written completely or not at all. It is a safetensors file with the configuration as JSON
+        in its header; nothing in it can be executed.
+
+        Args:
+            path: The file, which is replaced if it exists.
+            vectors: Whether the word vectors are part of the file. Without them, loading needs the file that
+                they are mapped from, at the same path.
+
+        Raises:
+            NotFittedError: If the encoder is not fitted, or its parameters have changed since.
+            OSError: If the file cannot be written.
+
+        Warns:
+            UserWarning: If the tokenizer is neither built in nor found by its name: `load` then requires it.
+        """
+        model = self._described_model()
+        self._check_tokenizer_name()
+        model.save(_core.link_target(path), vectors=vectors)
+
+    _open = staticmethod(neural_files.open_model)
+    _read_params = classmethod(neural_files.read_params)
+    _from_model = classmethod(neural_files.from_model)
+    _described_model = neural_files.described_model
+    _identity = neural_files.identity
+    __getstate__ = neural_files.pickled_state
+    __setstate__ = neural_files.restore_state

@@ -1,30 +1,29 @@
-"""Predictions of heads: classes, scores, embeddings."""
+"""Trained heads and their predictions: classes, scores, embeddings."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from ..core_encoder import CoreEncoder
-from ..errors import DivergedError, NotFittedError
+from ..errors import DivergedError
 from .heads import Classifier, CosineRegression, Head, HeadModule, class_array
 from .supervised import sides_of
 
-__all__ = ["Learnt", "Prediction", "checked_finite"]
+__all__ = ["TrainedHead", "checked_finite"]
 
 Rows = npt.NDArray[Any]
 _BATCH = 4096  # embeddings in one call of a head
 
 
 @dataclass(frozen=True)
-class Learnt:
-    """A trained head.
+class TrainedHead:
+    """A trained head, which predicts from embeddings.
 
     Attributes:
         head: The module.
@@ -36,20 +35,19 @@ class Learnt:
     sides: int
     classes: list[Any] | None
 
-    def begin_with(self, other: Any) -> None:
-        """Copies the weights of another encoder's head, if it has the same kind, shape and classes."""
-        learnt: Learnt | None = other._learnt
-        if learnt is None or (learnt.classes, learnt.sides) != (self.classes, self.sides):
+    def copy_weights(self, other: TrainedHead | None) -> None:
+        """Copies the weights of another head, if it has the same kind, shape and classes."""
+        if other is None or (other.classes, other.sides) != (self.classes, self.sides):
             return
         state = self.head.state_dict()
-        weights = {name: w for name, w in learnt.head.state_dict().items() if name != "class_weights"}
-        if self.head._config["head"] == learnt.head._config["head"] and all(
+        weights = {name: w for name, w in other.head.state_dict().items() if name != "class_weights"}
+        if self.head._config["head"] == other.head._config["head"] and all(
             name in state and state[name].shape == weight.shape for name, weight in weights.items()
         ):
             self.head.load_state_dict(weights, strict=False)
 
     @classmethod
-    def read(cls, core: Any, saved: Any, head: Head | None, dim: int) -> Learnt | None:
+    def read(cls, core: Any, saved: Any, head: Head | None, dim: int) -> TrainedHead | None:
         """The head of a file.
 
         Args:
@@ -92,6 +90,83 @@ class Learnt:
                 )
         return cls(HeadModule.of(core, {"head": kind, **config}), sides, classes)
 
+    def outputs(self, encoder: Any, sentences: Any) -> Rows:
+        """The head's outputs for examples: class probabilities, scores, or embeddings.
+
+        Args:
+            encoder: The head's encoder, as in all methods below.
+            sentences: Examples, as in `fit`.
+
+        Raises:
+            ValueError: If they have another number of sentences than the training data.
+            DivergedError: If an output is not finite.
+        """
+        name = type(encoder).__name__
+        sides = sides_of(sentences, (self.sides,))
+        if len(sides) != self.sides:
+            raise ValueError(
+                f"{name} was trained on examples of {self.sides} sentences, got {len(sides)}"
+                + (": pairs are tuples, as in [(first, second), ...]" if len(sides) == 1 else "")
+            )
+        z = torch.from_numpy(encoder.encode([sentence for side in sides for sentence in side]))
+        device = next((t.device for t in encoder.network.parameters()), torch.device("cpu"))
+        with torch.no_grad():
+            outputs = [
+                self.head.predict(list(batch.to(device))).cpu()
+                for batch in torch.split(z.view(len(sides), len(sides[0]), -1), _BATCH, dim=1)
+            ]
+        return checked_finite(torch.cat(outputs).float(), f"{name}: a prediction").numpy()
+
+    def class_array(self, encoder: Any) -> Rows:
+        """The classes, sorted.
+
+        Raises:
+            AttributeError: If the head is no classifier.
+        """
+        if self.classes is None:
+            raise AttributeError(f"this {type(encoder).__name__} has no classes_: its head is no Classifier")
+        return class_array(self.classes)
+
+    def probabilities(self, encoder: Any, sentences: Any) -> Rows:
+        """The probability of each class [n, classes]."""
+        self.class_array(encoder)
+        return self.outputs(encoder, sentences)
+
+    def predictions(self, encoder: Any, sentences: Any) -> Rows:
+        """The class with the highest probability, or the outputs of another head."""
+        outputs = self.outputs(encoder, sentences)
+        if self.classes is None:
+            return outputs
+        predictions: Rows = self.class_array(encoder)[outputs.argmax(axis=1)]
+        return predictions
+
+    def score(self, encoder: Any, sentences: Any, y: Any) -> float:
+        """The accuracy of a classifier, or Spearman's rank correlation of predicted scores."""
+        head = encoder.settings()["head"]
+        if isinstance(head, Classifier):
+            ids = self._class_ids(encoder, y)
+            return float((ids == self.outputs(encoder, sentences).argmax(axis=1)).mean())
+        if not isinstance(head, CosineRegression):
+            raise NotImplementedError(f"{type(head).__name__} predicts neither classes nor scores")
+        from ..evaluation.metrics.scores import spearman
+
+        return float(spearman(self.outputs(encoder, sentences), head.numbers(y, None, "y")))
+
+    def confusion_matrix(self, encoder: Any, sentences: Any, y: Any) -> npt.NDArray[np.int64]:
+        """The number of examples of each true class (rows) and predicted class (columns)."""
+        count = len(self.class_array(encoder))
+        cells = self._class_ids(encoder, y) * count + self.outputs(encoder, sentences).argmax(axis=1)
+        return np.bincount(cells, minlength=count**2).reshape(count, count).astype(np.int64)
+
+    def _class_ids(self, encoder: Any, y: Any) -> npt.NDArray[np.int64]:
+        """Labels as indices of the classes."""
+        self.class_array(encoder)
+        ids: npt.NDArray[np.int64] = encoder.settings()["head"].numbers(y, self.classes, "y")
+        return ids
+
+
+Learnt = TrainedHead  # in pickles of earlier versions
+
 
 def checked_finite(values: torch.Tensor, what: str) -> torch.Tensor:
     """Return the values.
@@ -102,156 +177,3 @@ def checked_finite(values: torch.Tensor, what: str) -> torch.Tensor:
     if not values.isfinite().all():
         raise DivergedError(f"{what} is not finite: weights are damaged, or the training diverged")
     return values
-
-
-class Prediction(CoreEncoder):
-    """Predictions of a `NeuralEncoder` with a head."""
-
-    _learnt: Learnt | None = None
-    settings: Any
-    network: Any
-
-    @property
-    def _estimator_type(self) -> Literal["classifier", "regressor"] | None:
-        try:
-            head = self.settings()["head"]
-        except (TypeError, ValueError):  # `fit` reports invalid parameters
-            return None
-        return None if head is None else head.estimator_type
-
-    @property
-    def head_(self) -> HeadModule:
-        """The trained head, a `torch.nn.Module`."""
-        return self._learnt_head().head
-
-    @property
-    def classes_(self) -> Rows:
-        """The classes of a classifier, sorted.
-
-        Raises:
-            NotFittedError: If the encoder is not fitted.
-            AttributeError: If its head is no classifier.
-        """
-        classes = self._learnt_head().classes
-        if classes is None:
-            raise AttributeError(f"this {type(self).__name__} has no classes_: its head is no Classifier")
-        return class_array(classes)
-
-    def _learnt_head(self) -> Learnt:
-        if "_model" not in self.__dict__:
-            raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit first")
-        if self._learnt is None:
-            raise AttributeError(
-                f"this {type(self).__name__} has no head to predict with: fit it with one, as in "
-                "fit(sentences, y, head=se.Classifier())"
-            )
-        return self._learnt
-
-    def _predicted(self, sentences: Any) -> Rows:
-        """The head's predictions for examples."""
-        self._check_fitted()
-        learnt = self._learnt_head()
-        sides = sides_of(sentences, (learnt.sides,))
-        if len(sides) != learnt.sides:
-            raise ValueError(
-                f"{type(self).__name__} was trained on examples of {learnt.sides} sentences, got {len(sides)}"
-                + (": pairs are tuples, as in [(first, second), ...]" if len(sides) == 1 else "")
-            )
-        every = [sentence for side in sides for sentence in side]
-        z, count = torch.from_numpy(self.encode(every)), len(sides[0])
-        device = next((t.device for t in self.network.parameters()), torch.device("cpu"))
-        with torch.no_grad():
-            predictions = [
-                learnt.head.predict(
-                    [
-                        z[side * count + begin : side * count + min(begin + _BATCH, count)].to(device)
-                        for side in range(learnt.sides)
-                    ]
-                ).cpu()
-                for begin in range(0, count, _BATCH)
-            ]
-        return checked_finite(torch.cat(predictions).float(), f"{type(self).__name__}: a prediction").numpy()
-
-    def predict_proba(self, sentences: Any) -> Rows:
-        """Return the probability of each class.
-
-        Args:
-            sentences: As in `fit`.
-
-        Returns:
-            [n, classes], in the order of `classes_`.
-
-        Raises:
-            NotFittedError: If the encoder is not fitted.
-            AttributeError: If its head is no classifier.
-        """
-        self.classes_  # noqa: B018
-        return self._predicted(sentences)
-
-    def predict(self, sentences: Any) -> Rows:
-        """Return the head's predictions.
-
-        A classifier predicts classes; a regression the scores of pairs, or target embeddings; a ranking the
-        cosines of pairs; a triplet head how much closer the second sentence is than the third.
-
-        Args:
-            sentences: As in `fit`.
-
-        Returns:
-            [n], or embeddings [n, d].
-
-        Raises:
-            NotFittedError: If the encoder is not fitted.
-            AttributeError: If it has no head.
-        """
-        if self._learnt_head().classes is None:
-            return self._predicted(sentences)
-        predictions: Rows = self.classes_[self.predict_proba(sentences).argmax(axis=1)]
-        return predictions
-
-    def score(self, sentences: Any, y: Any) -> float:
-        """Return the accuracy of a classifier, or Spearman's rank correlation of predicted scores.
-
-        Args:
-            sentences: As in `fit`.
-            y: The true classes or scores.
-
-        Raises:
-            NotFittedError: If the encoder is not fitted.
-            AttributeError: If it has no head.
-            NotImplementedError: If its head predicts neither classes nor scores.
-        """
-        learnt, head = self._learnt_head(), self.settings()["head"]
-        if isinstance(head, Classifier):
-            return float((self._class_ids(y) == self.predict_proba(sentences).argmax(axis=1)).mean())
-        if not isinstance(head, CosineRegression):
-            raise NotImplementedError(f"{type(head).__name__} predicts neither classes nor scores")
-        from ..evaluation.metrics.scores import spearman
-
-        return float(spearman(self.predict(sentences), head.numbers(y, learnt.classes, "y")))
-
-    def confusion_matrix(self, sentences: Any, y: Any) -> npt.NDArray[np.int64]:
-        """Return the confusion matrix of a classifier.
-
-        Args:
-            sentences: As in `fit`.
-            y: The true classes.
-
-        Returns:
-            [classes, classes]: a row for each true class, a column for each predicted one.
-
-        Raises:
-            NotFittedError: If the encoder is not fitted.
-            AttributeError: If its head is no classifier.
-        """
-        count, true = len(self.classes_), self._class_ids(y)
-        cells = true * count + self.predict_proba(sentences).argmax(axis=1)
-        return np.bincount(cells, minlength=count**2).reshape(count, count).astype(np.int64)
-
-    def _class_ids(self, y: Any) -> npt.NDArray[np.int64]:
-        """Labels as indices of classes."""
-        head = self.settings()["head"]
-        if not isinstance(head, Classifier):
-            self.classes_  # noqa: B018
-        ids: npt.NDArray[np.int64] = head.numbers(y, self._learnt_head().classes, "y")
-        return ids

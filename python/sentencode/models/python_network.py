@@ -174,8 +174,9 @@ def _check_size(network: Any, options: dict[str, Any]) -> None:
 
 
 def network_name(encoder: str, network: Any) -> str:
-    """The name of a network in Python in files: the networks of two encoders may have one name."""
-    return f"{encoder}.{network.__name__}"
+    """The name of a network class in files. Networks in Python of two encoders may have one name."""
+    name: str = network.__name__
+    return name if issubclass(network, CppModule) else f"{encoder}.{name}"
 
 
 def register(encoder: str, network: Any) -> None:

@@ -153,6 +153,31 @@ class Task(ABC):
         """Further attributes of the fitted encoder."""
         return {}
 
+    @classmethod
+    def saved_attributes(cls, encoder: Any) -> dict[str, Any]:
+        """`attributes` of a fitted encoder, as JSON for its file."""
+        return {}
+
+    @classmethod
+    def load_attributes(cls, encoder: Any, content: Any, *, trust: bool) -> None:
+        """Sets `attributes` of an encoder, given `saved_attributes`; tokenizers are trusted as `load` says.
+
+        Raises:
+            ValueError: If the content is malformed.
+        """
+        if content != {}:
+            raise ValueError(f"params: more: expected nothing, got {content!r:.40}")
+
+    @classmethod
+    def fitted_sizes(cls, encoder: Any, config: Mapping[str, Any], vocabulary: Vocabulary) -> dict[str, int]:
+        """The network's options that follow from the vocabularies; `config` has those of the file."""
+        return cls.ids(len(vocabulary))
+
+    @classmethod
+    def table_words(cls, encoder: Any, vocabulary: Vocabulary, network: Any) -> dict[str, list[Any]]:
+        """The words of the rows of the network's word tables, by the option that is their number."""
+        return {"words": row_words(vocabulary, cls.symbols)}
+
     @abstractmethod
     def sizes(self, examples: Examples | None) -> dict[str, Any]:
         """The network's options that depend on the data; None: before it was read, the smallest ones."""

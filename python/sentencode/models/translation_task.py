@@ -17,7 +17,7 @@ from ..text.tokenizer import Tokenizer, chosen_tokenizer
 from ..text.vocabulary import Vocabulary
 from ..training import Batcher, Examples
 from ..vectors import WordVectors
-from .task import BEGIN, END, UNKNOWN, SentenceTask, WordVectorsOf, set_word_counts
+from .task import BEGIN, END, UNKNOWN, SentenceTask, WordVectorsOf, row_words, set_word_counts
 
 __all__ = ["Translating", "parallel_texts", "translation_tokenizer"]
 
@@ -150,6 +150,45 @@ class Translating(SentenceTask):
     def attributes(self) -> dict[str, Any]:
         """The target's vocabulary and tokenizer."""
         return {"target_vocabulary_": self.target, "_target_tokenizer": self.target_tokenizer}
+
+    @classmethod
+    def saved_attributes(cls, encoder: Any) -> dict[str, Any]:
+        """Words, their counts and the tokenizer of the target; nothing if a head was trained."""
+        target = encoder.target_vocabulary_
+        if target is None:
+            return {}
+        tokenizer = None if encoder.target_tokenizer is None else encoder._target_tokenizer.to_config()
+        return {"words": target.words, "counts": target.counts.tolist(), "tokenizer": tokenizer}
+
+    @classmethod
+    def load_attributes(cls, encoder: Any, content: Any, *, trust: bool) -> None:
+        """As in `Task`."""
+        if content == {} and encoder.head is not None:
+            encoder.target_vocabulary_, encoder._target_tokenizer = None, encoder._new_tokenizer()
+            return
+        if not isinstance(content, dict) or set(content) != {"words", "counts", "tokenizer"}:
+            raise ValueError("params: more: expected words, counts and tokenizer of the target")
+        encoder.target_vocabulary_ = Vocabulary(dict(zip(content["words"], content["counts"], strict=True)))
+        if content["tokenizer"] is None:
+            encoder._target_tokenizer = encoder._new_tokenizer()
+        else:
+            encoder._target_tokenizer = Tokenizer.from_config(content["tokenizer"], trust=trust)
+            encoder.target_tokenizer = encoder._target_tokenizer
+
+    @classmethod
+    def fitted_sizes(cls, encoder: Any, config: Mapping[str, Any], vocabulary: Vocabulary) -> dict[str, int]:
+        """The sizes of both tables; of the source's alone if a head was trained."""
+        target = encoder.target_vocabulary_
+        ids = {} if target is None else cls.target_ids(len(target), config["end"])
+        return {**cls.ids(len(vocabulary)), **ids}
+
+    @classmethod
+    def table_words(cls, encoder: Any, vocabulary: Vocabulary, network: Any) -> dict[str, list[Any]]:
+        """As in `Task`, for both languages."""
+        tables = {"source_words": row_words(vocabulary, cls.symbols)}
+        if (target := encoder.target_vocabulary_) is not None:
+            tables["words"] = row_words(target, cls.target_symbols(len(target), network._config["end"]))
+        return tables
 
 
 def translation_tokenizer(name: str, tokenizer: Any, lowercase: Any) -> Tokenizer:

@@ -323,8 +323,8 @@ def calls():
         "LinearEncoder.save(path)": sif.save,
         "Moses.load(path)": text.Moses.load,
         "Moses.save(path)": moses.save,
-        "NeuralFiles.save(path)": mean_max.save,
-        "NeuralTraining.fit(checkpoints)": lambda path: se.MeanMaxAAE(table(), **small).fit(
+        "NeuralEncoder.save(path)": mean_max.save,
+        "NeuralEncoder.fit(checkpoints)": lambda path: se.MeanMaxAAE(table(), **small).fit(
             TEXTS, checkpoints=path
         ),
         "NgramModel.write_arpa(path)": ngrams,

@@ -12,6 +12,7 @@ import torch
 
 import sentencode as se
 from sentencode.models import Classifier
+from sentencode.models.translator import Translator, read_batches
 
 from . import checks
 
@@ -202,8 +203,8 @@ def test_alignment_is_the_product_of_both_attentions(nmt):
     assert a.shape == (2, len(words))
     np.testing.assert_allclose(a.sum(1), 1, atol=1e-5)
     with torch.no_grad():
-        ids, ends = nmt._target_ids([TARGET[1]], torch.device("cpu"))
-        _, _, x, lengths = next(nmt._batches([SOURCE[1]]))
+        ids, ends = Translator(nmt).target_ids([TARGET[1]], torch.device("cpu"))
+        _, _, x, lengths = next(read_batches(nmt, [SOURCE[1]]))
         b = nmt.network.attention(nmt.network.read(x, lengths), ids, ends)[0].numpy()
     np.testing.assert_allclose(weights, b @ a, atol=1e-6)
     assert nmt.alignment(SOURCE[1])[1][:-1] == nmt.translate(SOURCE[1]).split()
@@ -262,8 +263,8 @@ def test_plot_alignment(nmt):
     words, target_words, weights = nmt.alignment(SOURCE[1], TARGET[1])
     _, a = nmt.inner_attention(SOURCE[1])
     with torch.no_grad():
-        ids, ends = nmt._target_ids([TARGET[1]], torch.device("cpu"))
-        _, _, x, lengths = next(nmt._batches([SOURCE[1]]))
+        ids, ends = Translator(nmt).target_ids([TARGET[1]], torch.device("cpu"))
+        _, _, x, lengths = next(read_batches(nmt, [SOURCE[1]]))
         b = nmt.network.attention(nmt.network.read(x, lengths), ids, ends)[0].numpy()
     assert len(axes.collections) == 2  # heads
     assert [text.get_text() for text in axes.get_yticklabels()] == words
@@ -455,7 +456,7 @@ def test_init_copies_the_rows_of_common_words():
     weights, copied, initial = (encoder.network.state_dict() for encoder in (second, first, fresh))
 
     def row_words(encoder, name):
-        words = encoder._row_words(encoder.vocabulary_, encoder.network)
+        words = encoder.task_class.table_words(encoder, encoder.vocabulary_, encoder.network)
         return words["source_words" if name == "source.weight" else "words"]
 
     for name in ("source.weight", "table.weight", "softmax.weight", "softmax.bias"):
@@ -502,4 +503,4 @@ def test_damaged_contents_of_the_target_are_refused(nmt):
     other = unfitted()
     for content in ({"words": []}, [], {"words": ["a"], "counts": [], "tokenizer": None}):
         with pytest.raises(ValueError, match=r"more|zip"):
-            other._take_content(json.loads(json.dumps(content)), trust=False)
+            other.task_class.load_attributes(other, json.loads(json.dumps(content)), trust=False)

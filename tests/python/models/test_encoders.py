@@ -33,6 +33,7 @@ from hypothesis import strategies as st
 import sentencode as se
 from sentencode import _nn, families
 from sentencode.core_encoder import plain
+from sentencode.models.encoder_class import shared_defaults
 from sentencode.models.task import WordVectorsOf
 
 from . import checks
@@ -1044,7 +1045,7 @@ def test_options_and_defaults_equal_those_of_cpp(name):
         parameter = kind._renamed.get(option, option)
         default = kind._defaults()[parameter]
         assert default is None or plain(default) == options[option]["default"], option
-        if parameter not in kind._shared_defaults():
+        if parameter not in shared_defaults(kind):
             assert shown[parameter].default == default
             assert f"\n        {parameter}: " in kind.__doc__
     assert "{" not in kind.__doc__.partition("Example:")[0] + network.__doc__.partition("Example:")[0]

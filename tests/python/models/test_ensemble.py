@@ -167,7 +167,7 @@ def test_means_have_their_heads():
         for seed in (0, 1)
     ]
     mean = average_weights(runs)
-    heads = [dict(run._learnt.head.state_dict()) for run in (mean, *runs)]
+    heads = [dict(run._trained_head.head.state_dict()) for run in (mean, *runs)]
     for name, weight in heads[0].items():
         torch.testing.assert_close(weight, (heads[1][name] + heads[2][name]) / 2)
     assert mean.predict_proba(SOURCE).shape == (4, 2)

@@ -19,6 +19,7 @@ from eager.generalized_pooling import Characters, Classifier, GeneralizedPooling
 
 import sentencode as se
 from sentencode import _core, _nn
+from sentencode.models.core_model import read_sentence
 
 from ..io import saved_files
 
@@ -348,7 +349,7 @@ def test_word_rows_concatenates_vectors_and_characters(trainable):
     twin = Characters(2 + 11, 2, 3, [1, 3, 5])
     letters = {name.removeprefix("characters."): t for name, t in state.items() if "characters." in name}
     twin.load_state_dict(letters)
-    words, (rows,), _ = encoder._read_sentence("the dog zork blicket ran")
+    words, (rows,), _ = read_sentence(encoder, "the dog zork blicket ran")
     assert words == ["the", "dog", "zork", "blicket", "ran"]
     characters = torch.from_numpy(_core.characters_of(words, "acdeghnostz", 4))
     with torch.no_grad():
@@ -389,7 +390,7 @@ def test_boundaries_add_two_words():
     assert begun.shape == (2, FEATURES + 9)
     assert begun.std() < 0.03
     assert (symbols - begun).abs().max() > 1e-3  # they are learnt
-    x = encoder._read_sentence("the zork sat")[1][0]
+    x = read_sentence(encoder, "the zork sat")[1][0]
     without = models.GeneralizedPoolingNetwork(
         words=1, features=FEATURES, character_filters=3, character_features=2, dropout=0.0, **SMALL
     )

@@ -346,7 +346,7 @@ def test_classes_are_of_one_type_and_exact(labels, error, message):
 def test_old_files_with_classes_of_several_types(tmp_path):
     """NumPy converts numbers to text in an array of text."""
     encoder = unfitted("own").fit(PAIRS, ["dog", "cat", "1"] * 2)
-    encoder._learnt.classes[0] = 1
+    encoder._trained_head.classes[0] = 1
     encoder.save(tmp_path / "file")
     loaded = se.load(tmp_path / "file")
     assert loaded.classes_.tolist() == [1, "cat", "dog"]
