@@ -16,7 +16,7 @@ from .. import _nn
 from ..checks import checked_int, checked_str
 from ..generators import isolated_generators
 from ..nn.module import CppModule, float32_default
-from ..training.trainer import ModuleParts
+from ..training.python_model import ModuleParts
 
 __all__ = ["Inputs", "Words", "core_network", "network_name", "register"]
 

@@ -1,6 +1,6 @@
 """Training: examples as ids, reproducible batches, and the trainer.
 
-Only `Trainer` needs torch; it is imported when it is used.
+Only `Trainer` and its models need torch; they are imported when they are used.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from .history import History, Step, Validation, plot_loss
 from .options import TrainingOptions
 
 if TYPE_CHECKING:
-    from .trainer import Loss, TensorBatch, Trainer
+    from .python_model import Loss, TensorBatch
+    from .trainer import Trainer
 
 __all__ = [
     "Batch",
@@ -34,11 +35,13 @@ __all__ = [
     "plot_loss",
 ]
 
+_NEED_TORCH = {"Loss": "python_model", "TensorBatch": "python_model", "Trainer": "trainer"}
+
 
 def __getattr__(name: str) -> Any:
-    if name not in {"Loss", "TensorBatch", "Trainer"}:
+    if name not in _NEED_TORCH:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.trainer"), name)
+    value = getattr(importlib.import_module(f"{__name__}.{_NEED_TORCH[name]}"), name)
     globals()[name] = value
     return value
 

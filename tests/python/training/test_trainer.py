@@ -238,7 +238,7 @@ def test_a_model_gets_the_fields_of_a_batch(tmp_path, make_trainer):
 def test_a_model_in_cpp_is_trained_without_its_python_counterpart(make_trainer):
     from sentencode import _nn
     from sentencode.nn.module import in_core
-    from sentencode.training.trainer import ModuleParts
+    from sentencode.training.python_model import ModuleParts
 
     class Mirror(nn.Module):
         def __init__(self, model):
