@@ -1,4 +1,4 @@
-"""Plots of attention weights: alignments, and weights by position in the sentence."""
+"""Plots of attention weights: by word, by position in the sentence, and between two sentences."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from .._extras import require
 
-__all__ = ["draw_alignment", "draw_positions", "position_shares"]
+__all__ = ["draw_alignment", "draw_dimensions", "draw_poolings", "draw_positions", "position_shares"]
 
 Floats = npt.NDArray[Any]
 _WIDEST = 5.0  # points
@@ -40,19 +40,7 @@ def position_shares(weights: Floats, bins: int) -> Floats:
 
 
 def draw_positions(weights: Floats, axes: Any = None) -> Any:
-    """Draw the weight of each head by position, a plot for each.
-
-    Args:
-        weights: [heads, bins], as `position_shares` returns them.
-        axes: Axes to draw on, one for each head; None: new ones.
-
-    Returns:
-        The axes [heads].
-
-    Raises:
-        ImportError: If matplotlib is not installed.
-        ValueError: If there are not as many axes as heads.
-    """
+    """Draw the weights [heads, bins] of `position_shares`, a plot for each head, and return the axes."""
     pyplot = require("matplotlib.pyplot", "plot")
     heads, bins = weights.shape
     if axes is None:
@@ -67,9 +55,7 @@ def draw_positions(weights: Floats, axes: Any = None) -> Any:
         axes = axes.ravel()[:heads]
         figure.supxlabel("relative position in the sentence", fontsize="medium")
         figure.supylabel("weight", fontsize="medium")
-    axes = np.atleast_1d(np.asarray(axes, object)).ravel()
-    if len(axes) != heads:
-        raise ValueError(f"axes must be {heads}, one for each head, got {len(axes)}")
+    axes = _axes_of_heads(axes, heads)
     for i, (ax, row, colour) in enumerate(zip(axes, weights, _colours(pyplot, heads), strict=True)):
         ax.stairs(row, np.linspace(0, 1, bins + 1), fill=True, color=colour)
         ax.axhline(1 / bins, color="0.5", linewidth=0.8, linestyle=":")  # uniform attention
@@ -79,23 +65,58 @@ def draw_positions(weights: Floats, axes: Any = None) -> Any:
     return axes
 
 
+def draw_dimensions(words: Sequence[str], weights: Floats, axes: Any = None) -> Any:
+    """Draw the weights [heads, words, dimensions], a plot for each head, and return the axes."""
+    pyplot = require("matplotlib.pyplot", "plot")
+    heads = len(weights)
+    if axes is None:
+        size = (7, (0.6 + 0.22 * len(words)) * heads)
+        _, axes = pyplot.subplots(heads, 1, figsize=size, layout="constrained", squeeze=False)
+    axes = _axes_of_heads(axes, heads)
+    for i, (ax, head) in enumerate(zip(axes, weights, strict=True)):
+        image = ax.imshow(head, cmap="Blues", vmin=0, aspect="auto", interpolation="nearest")
+        ax.set_yticks(range(len(words)), words)
+        ax.set_title(f"head {i + 1} of {heads}", fontsize="medium")
+        ax.figure.colorbar(image, ax=ax)
+    axes[-1].set_xlabel("dimensions of the embedding")
+    return axes
+
+
+def draw_poolings(
+    words: Sequence[str], poolings: Sequence[str], weights: Floats, *, heads: Any, ax: Any = None
+) -> Any:
+    """Draw the weights [heads, words, poolings]: the "mean" or "max" over the heads, or those of one."""
+    pyplot = require("matplotlib.pyplot", "plot")
+    if heads in ("mean", "max"):
+        shown, title = getattr(weights, heads)(axis=0), f"{heads} of {len(weights)} heads"
+    elif isinstance(heads, int | np.integer) and type(heads) is not bool and 0 <= heads < len(weights):
+        shown, title = weights[heads], f"head {heads}"
+    else:
+        raise ValueError(f"heads must be 'mean', 'max' or from 0 to {len(weights) - 1}, got {heads!r}")
+    if ax is None:
+        _, ax = pyplot.subplots(figsize=(max(4.0, 0.6 * len(words)), 1.8), layout="constrained")
+    image = ax.imshow(shown.T, cmap="Blues", vmin=0, vmax=1, aspect="auto")
+    ax.set_xticks(range(len(words)), words, rotation=45, ha="right")
+    ax.set_yticks(range(len(poolings)), poolings)
+    ax.set_title(f"attention to the poolings, {title}", fontsize="medium")
+    ax.figure.colorbar(image, ax=ax)
+    return ax
+
+
 def draw_alignment(
     source: Sequence[str], target: Sequence[str], parts: Floats, *, least: float, ax: Any = None
 ) -> Any:
-    """Draw lines between the words of a sentence and those of its translation, a colour for each head.
+    """Draw lines between the words of a sentence (left) and of its translation, a colour for each head.
 
     Args:
-        source: The words of the sentence, on the left.
-        target: The words of the translation, on the right.
+        source: The words of the sentence.
+        target: The words of the translation.
         parts: Weights [heads, target, source], the widths of the lines.
         least: Weights up to this are left out.
         ax: Axes to draw on; None: new ones.
 
     Returns:
         The axes, with a collection of lines for each head.
-
-    Raises:
-        ImportError: If matplotlib is not installed.
     """
     pyplot = require("matplotlib.pyplot", "plot")
     line_collection = require("matplotlib.collections", "plot").LineCollection
@@ -125,6 +146,13 @@ def draw_alignment(
         for spine in of.spines.values():
             spine.set_visible(False)
     return ax
+
+
+def _axes_of_heads(axes: Any, heads: int) -> Any:
+    axes = np.atleast_1d(np.asarray(axes, object)).ravel()
+    if len(axes) != heads:
+        raise ValueError(f"axes must be {heads}, one for each head, got {len(axes)}")
+    return axes
 
 
 def _colours(pyplot: Any, count: int) -> list[Any]:

@@ -12,6 +12,7 @@ import torch
 
 from ..checks import checked_float, checked_int
 from ..text.inputs import is_single
+from .attention_pictures import draw_poolings
 from .cnn_lstm_autoencoder import CNNLSTMAutoencoderNetwork
 from .core_model import read_sentence
 from .denoising import DenoisingNetwork
@@ -108,13 +109,7 @@ class _LatentAttention(_Autoencoder):
     places: Any
     max_length: Any
 
-    def settings(self) -> dict[str, Any]:
-        """All parameters as they are used.
-
-        Raises:
-            ValueError: If there is no such preset.
-        """
-        settings = super().settings()
+    def _completed(self, settings: dict[str, Any]) -> dict[str, Any]:
         return {**settings, "inner": 2 * self.hidden if self.inner is None else self.inner}
 
     def _part(self) -> int:
@@ -161,26 +156,9 @@ class _LatentAttention(_Autoencoder):
         Raises:
             ImportError: If matplotlib is not installed.
         """
-        from .._extras import require
-
-        pyplot = require("matplotlib.pyplot", "plot")
         words, weights = self.attention(sentence)
-        if heads in ("mean", "max"):
-            shown = getattr(weights, heads)(axis=0)
-        elif isinstance(heads, int | np.integer) and type(heads) is not bool and 0 <= heads < len(weights):
-            shown = weights[heads]
-        else:
-            raise ValueError(f"heads must be 'mean', 'max' or from 0 to {len(weights) - 1}, got {heads!r}")
-        if ax is None:
-            _, ax = pyplot.subplots(figsize=(max(4.0, 0.6 * len(words)), 1.8), layout="constrained")
         rows = ["mean", "max"] if self.pooling == "mean_max" else [self.pooling]
-        image = ax.imshow(shown.T, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-        ax.set_xticks(range(len(words)), words, rotation=45, ha="right")
-        ax.set_yticks(range(len(rows)), rows)
-        merged = f"head {heads}" if not isinstance(heads, str) else f"{heads} of {len(weights)} heads"
-        ax.set_title(f"attention to the poolings, {merged}", fontsize="medium")
-        ax.figure.colorbar(image, ax=ax)
-        return ax
+        return draw_poolings(words, rows, weights, heads=heads, ax=ax)
 
 
 class MeanMaxAAE(_LatentAttention):
@@ -213,13 +191,8 @@ class MeanMaxAAE(_LatentAttention):
     }
     _computed = ("inner", "places")
 
-    def settings(self) -> dict[str, Any]:
-        """All parameters as they are used.
-
-        Raises:
-            ValueError: If there is no such preset.
-        """
-        settings = super().settings()
+    def _completed(self, settings: dict[str, Any]) -> dict[str, Any]:
+        settings = super()._completed(settings)
         longest = 32 if self.max_length is None else self.max_length
         return {**settings, "places": longest + 2 if self.places is None else self.places}
 

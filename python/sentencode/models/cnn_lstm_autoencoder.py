@@ -16,9 +16,6 @@ class CNNLSTMAutoencoderNetwork(Autoencoder):
     Args:
         {options}
 
-    Raises:
-        ValueError: If an argument is out of range.
-
     Example:
         >>> import torch
         >>> from sentencode.models import CNNLSTMAutoencoderNetwork

@@ -94,13 +94,7 @@ class CompoundNMT(NeuralEncoder):
     def __init__(self, vectors: Vectors | None = None, **options: Any) -> None:
         super().__init__(vectors, **options)  # type: ignore[arg-type]
 
-    def settings(self) -> dict[str, Any]:
-        """All parameters as they are used.
-
-        Raises:
-            ValueError: If there is no such preset.
-        """
-        settings = super().settings()
+    def _completed(self, settings: dict[str, Any]) -> dict[str, Any]:
         transformer = str(self.architecture).startswith("trf")
         features = checked_int("features", self.features, 1)
         settings["features"] = features if self.vectors is None else self._word_vectors.dim

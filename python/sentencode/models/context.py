@@ -20,9 +20,6 @@ class ContextNetwork(WritingNetwork):
     Args:
         {options}
 
-    Raises:
-        ValueError: If an argument is out of range.
-
     Example:
         >>> import torch
         >>> from sentencode.models import ContextNetwork

@@ -161,19 +161,10 @@ class RNNCNN(NeuralEncoder):
     network_class = ContextNetwork
     task_class = FollowingWords
     _renamed: ClassVar[dict[str, str]] = {"predict": "following_words"}
-    training_defaults: ClassVar[dict[str, Any]] = {
-        **NeuralEncoder.training_defaults,
-        "learning_rate": 5e-4,
-    }
+    training_defaults: ClassVar[dict[str, Any]] = {**NeuralEncoder.training_defaults, "learning_rate": 5e-4}
     hidden: Any
 
-    def settings(self) -> dict[str, Any]:
-        """All parameters as they are used.
-
-        Raises:
-            ValueError: If there is no such preset, or `following_words` is below 1.
-        """
-        settings = super().settings()
+    def _completed(self, settings: dict[str, Any]) -> dict[str, Any]:
         return {**settings, "following_words": checked_int("following_words", settings["following_words"], 1)}
 
     def _part(self) -> int:
@@ -239,7 +230,4 @@ class SkipThoughts(NeuralEncoder):
 
     network_class = SkipThoughtsNetwork
     task_class = Surroundings
-    training_defaults: ClassVar[dict[str, Any]] = {
-        **NeuralEncoder.training_defaults,
-        "learning_rate": 5e-4,
-    }
+    training_defaults: ClassVar[dict[str, Any]] = {**NeuralEncoder.training_defaults, "learning_rate": 5e-4}

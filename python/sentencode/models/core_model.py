@@ -21,12 +21,7 @@ _BATCH_TOKENS = 4096  # encoded at a time
 
 
 def core_encoder(encoder: Any, weights: npt.NDArray[np.float32] | Literal["auto"] | None) -> Any:
-    """Return the encoder in C++ of the network, tokenizer, word vectors and head of an encoder.
-
-    Args:
-        encoder: The encoder.
-        weights: Factors of the word vectors; "auto": as `unit_words` says.
-    """
+    """The encoder in C++. `weights` are factors of the word vectors; "auto": as `unit_words` says."""
     words, head = encoder._fitted_vectors, encoder._trained_head
     if isinstance(weights, str):
         weights = WordVectorsOf(words, unit=encoder.unit_words).weights()
@@ -52,12 +47,7 @@ def word_ids(encoder: Any, network: Any, vocabulary: Vocabulary) -> dict[str, An
 
 
 def read_sentence(encoder: Any, sentence: str | Sequence[str]) -> tuple[list[str], Tensor, Tensor]:
-    """The words of a sentence that an encoder reads, their vectors x [1, T, F] and lengths [1].
-
-    Raises:
-        NotFittedError: If the encoder is not fitted.
-        ValueError: If no word of the sentence is read.
-    """
+    """The words of a sentence that a fitted encoder reads, their vectors x [1, T, F] and lengths [1]."""
     encoder._check_fitted()
     tokenizer = encoder._fitted_tokenizer
     tokens = tokenizer([sentence])[0]

@@ -18,6 +18,10 @@ __all__ = ["CppNetwork", "Option", "documented", "options_of"]
 
 _TYPES = {"bool": "bool", "int": "int", "float": "float", "str": "str", "ints": "Sequence[int]"}
 _WIDTH = 110
+_RAISES = """
+    Raises:
+        ValueError: If an option is out of range, or does not fit the others.
+"""
 
 
 class Option(NamedTuple):
@@ -55,16 +59,17 @@ def options_of(network: str) -> dict[str, Option]:
     return options
 
 
-def documented(doc: str | None, options: Iterable[Option]) -> str | None:
-    """A class's docstring with the descriptions of options in the place of the line "{options}".
+def documented(doc: str | None, options: Iterable[Option], more: str = "") -> str | None:
+    """A class's docstring with the descriptions of options instead of the line "{options}".
 
     Args:
         doc: The docstring. An option that it describes itself is left out.
         options: The options.
+        more: Text after them.
     """
-    if doc is None or (place := re.search(r"^( *)\{options\}\n", doc, re.MULTILINE)) is None:
+    if doc is None or (line := re.search(r"^( *)\{options\}\n", doc, re.MULTILINE)) is None:
         return doc
-    indent = place[1]
+    indent = line[1]
     entries = [
         textwrap.fill(
             f"{option.name}: {option.text}",
@@ -76,7 +81,7 @@ def documented(doc: str | None, options: Iterable[Option]) -> str | None:
         for option in options
         if re.search(rf"^{indent}{option.name}:", doc, re.MULTILINE) is None
     ]
-    return doc.replace(place[0], "".join(f"{entry}\n" for entry in entries))
+    return doc.replace(line[0], "".join(f"{entry}\n" for entry in entries) + more)
 
 
 class CppNetwork(CppModule):
@@ -102,7 +107,7 @@ class CppNetwork(CppModule):
             except ValueError:  # an abstract class
                 return
             cls._cpp_name = cls.__name__
-            cls.__doc__ = documented(cls.__doc__, cls.options.values())
+            cls.__doc__ = documented(cls.__doc__, cls.options.values(), _RAISES)
             cls.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
                 [
                     inspect.Parameter(

@@ -49,9 +49,6 @@ class DenoisingNetwork(Autoencoder):
     Args:
         {options}
 
-    Raises:
-        ValueError: If an argument is out of range.
-
     Example:
         >>> import torch
         >>> from sentencode.models import DenoisingNetwork

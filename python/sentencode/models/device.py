@@ -13,11 +13,7 @@ __all__ = ["replaced_device", "usable_device"]
 
 
 def usable_device(name: str) -> torch.device:
-    """The device of a name; "auto" is a GPU if there is one.
-
-    Raises:
-        ValueError: If nothing can be computed there.
-    """
+    """The device of a name; "auto" is a GPU if there is one. ValueError if it cannot be used."""
     if checked_str("device", name) == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
@@ -32,15 +28,7 @@ def usable_device(name: str) -> torch.device:
 
 
 def replaced_device(name: str, encoder: str) -> torch.device:
-    """The device of an encoder of another machine; with a warning a different one, if it is not here.
-
-    Args:
-        name: As in `usable_device`.
-        encoder: The encoder's class, for the warning.
-
-    Raises:
-        ValueError: If no machine has such a device.
-    """
+    """The device of an encoder from another machine; another one, with a warning, if it is not here."""
     try:
         return usable_device(name)
     except ValueError as error:

@@ -50,12 +50,7 @@ def shared_defaults(encoder: Any) -> dict[str, Any]:
 def register_encoder(encoder: Any, reserved: Collection[str]) -> None:
     """Makes the options of a class's network its parameters, and lets `load` read its files.
 
-    Args:
-        encoder: The new class.
-        reserved: Names that options of a network in Python must not have.
-
-    Raises:
-        ValueError: If the class or an option has a name that is taken.
+    ValueError if its name is that of a built-in encoder, or an option in Python has a `reserved` name.
     """
     name, module, network = encoder.__name__, encoder.__module__, encoder.network_class
     before = getattr(NEURAL_KINDS.get(name), "__module__", module)

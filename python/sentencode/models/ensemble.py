@@ -183,16 +183,7 @@ def average_checkpoints(encoder: Any, folder: str | os.PathLike[str], *, last: i
 
 
 def check_same_words(first: Any, other: Any, name: str) -> None:
-    """Checks that two encoders have the same vocabularies.
-
-    Args:
-        first: An encoder.
-        other: Another one.
-        name: The name of that in messages.
-
-    Raises:
-        ValueError: If they differ.
-    """
+    """ValueError, which calls the other encoder `name`, if its vocabularies differ from the first one's."""
     for attribute, side in (("vocabulary_", ""), ("target_vocabulary_", " of the target")):
         vocabularies = (getattr(encoder, attribute, None) for encoder in (first, other))
         words, other_words = (getattr(vocabulary, "words", None) for vocabulary in vocabularies)

@@ -15,16 +15,7 @@ _ROWS = 1 << 16  # mapped together
 
 
 def linear_map(x: Doubles, y: Doubles, ridge: float) -> tuple[Doubles, Doubles]:
-    """Return argmin_A,b |x A + b - y|^2 + ridge |A|^2; the one with minimal A if it is not unique.
-
-    Args:
-        x: [n, E].
-        y: [n, F].
-        ridge: At least 0.
-
-    Returns:
-        A [E, F] and b [F].
-    """
+    """Return A [E, F] and b [F] that minimise |x A + b - y|^2 + ridge |A|^2, with minimal A, for x [n, E]."""
     mean_x, mean_y = x.mean(0), y.mean(0)
     x, y = x - mean_x, y - mean_y
     if ridge > 0:
@@ -37,17 +28,7 @@ def linear_map(x: Doubles, y: Doubles, ridge: float) -> tuple[Doubles, Doubles]:
 def expanded(vocabulary: Vocabulary, trained: Doubles, vectors: WordVectors, ridge: float) -> WordVectors:
     """Return vectors of all words of `vectors`, mapped into the space of a trained word table.
 
-    Args:
-        vocabulary: The words of the table.
-        trained: Their rows [words, F].
-        vectors: Word vectors.
-        ridge: As in `linear_map`.
-
-    Returns:
-        Float32 vectors; trained words keep their rows.
-
-    Raises:
-        ValueError: If no word has both.
+    The words of the vocabulary keep their rows `trained` [words, F]. ValueError if none has a vector.
     """
     shared = [(i, word) for i, word in enumerate(vocabulary.words) if word in vectors]
     if not shared:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from ..training import Examples
 from ..vectors import WordVectors
+from .attention_pictures import draw_dimensions
 from .core_model import read_sentence
 from .cpp_network import CppNetwork
 from .heads import Classifier
@@ -28,9 +29,6 @@ class GeneralizedPoolingNetwork(CppNetwork):
 
     Args:
         {options}
-
-    Raises:
-        ValueError: If an argument is out of range.
 
     Example:
         >>> import torch
@@ -205,13 +203,7 @@ class GeneralizedPooling(NeuralEncoder):
     def _part(self) -> int:
         return 2 * int(self.settings()["hidden"])
 
-    def settings(self) -> dict[str, Any]:
-        """All parameters as they are used.
-
-        Raises:
-            ValueError: If there is no such preset.
-        """
-        settings = super().settings()
+    def _completed(self, settings: dict[str, Any]) -> dict[str, Any]:
         if settings["metric"] is None:
             settings["metric"] = "accuracy" if isinstance(settings["head"], Classifier) else "loss"
         return settings
@@ -285,22 +277,4 @@ class GeneralizedPooling(NeuralEncoder):
             ImportError: If matplotlib is not installed.
             ValueError: If there are not as many axes as heads.
         """
-        from .._extras import require
-
-        pyplot = require("matplotlib.pyplot", "plot")
-        words, weights = self.attention(sentence)
-        if axes is None:
-            high = 0.6 + 0.22 * len(words)
-            _, axes = pyplot.subplots(
-                len(weights), 1, figsize=(7, high * len(weights)), layout="constrained", squeeze=False
-            )
-        axes = np.atleast_1d(np.asarray(axes, object)).ravel()
-        if len(axes) != len(weights):
-            raise ValueError(f"axes must be {len(weights)}, one for each head, got {len(axes)}")
-        for i, (ax, head) in enumerate(zip(axes, weights, strict=True)):
-            image = ax.imshow(head, cmap="Blues", vmin=0, aspect="auto", interpolation="nearest")
-            ax.set_yticks(range(len(words)), words)
-            ax.set_title(f"head {i + 1} of {len(weights)}", fontsize="medium")
-            ax.figure.colorbar(image, ax=ax)
-        axes[-1].set_xlabel("dimensions of the embedding")
-        return axes
+        return draw_dimensions(*self.attention(sentence), axes=axes)

@@ -18,9 +18,6 @@ class LSTMAutoencoderNetwork(LatentAutoencoder):
     Args:
         {options}
 
-    Raises:
-        ValueError: If an argument is out of range.
-
     Example:
         >>> import torch
         >>> from sentencode.models import LSTMAutoencoderNetwork

@@ -16,9 +16,6 @@ class MeanMaxNetwork(LatentAutoencoder):
     Args:
         {options}
 
-    Raises:
-        ValueError: If an argument is out of range.
-
     Example:
         >>> import torch
         >>> from sentencode.models import MeanMaxNetwork

@@ -168,7 +168,11 @@ class NeuralEncoder(CoreEncoder):
         preset = self._presets[self.preset]
         params = self.get_params(deep=False)
         settings = {name: preset.get(name) if value is None else value for name, value in params.items()}
-        return {**settings, "head": as_head(settings["head"])}
+        return self._completed({**settings, "head": as_head(settings["head"])})
+
+    def _completed(self, settings: dict[str, Any]) -> dict[str, Any]:
+        """Settings with the values of parameters that others decide."""
+        return settings
 
     def _make_network(self, sizes: dict[str, Any]) -> Any:
         with isolated_generators(checked_int("seed", self.seed, 0, 2**63 - 1)), float32_default():

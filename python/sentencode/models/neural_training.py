@@ -29,19 +29,9 @@ __all__ = ["EncoderTraining"]
 
 
 class EncoderTraining:
-    """One training of an encoder. Options are checked before any text is read.
+    """One training of a new encoder, which `run` makes fitted; arguments are those of `NeuralEncoder.fit`.
 
-    Args:
-        encoder: A new encoder, which `run` makes fitted.
-        valid: As in `NeuralEncoder.fit`.
-        init: As in `NeuralEncoder.fit`.
-        freeze: As in `NeuralEncoder.fit`.
-        show: Whether to show progress bars.
-        **trainer: Arguments of `Trainer`: `checkpoints`, `keep_last` and `callbacks`.
-
-    Raises:
-        TypeError: If a parameter has the wrong type.
-        ValueError: If a parameter is out of range.
+    Options are checked when it is constructed, before any text is read.
     """
 
     def __init__(
@@ -66,12 +56,7 @@ class EncoderTraining:
         frozen_names(network, freeze)
 
     def run(self, sentences: Any, y: Any) -> None:
-        """Trains the network, and makes the encoder fitted.
-
-        Args:
-            sentences: As in `NeuralEncoder.fit`.
-            y: As in `NeuralEncoder.fit`.
-        """
+        """Trains the network, and makes the encoder fitted."""
         encoder, task = self.encoder, self.task
         train, valid = self._examples(sentences, y)
         vars(encoder).update(task.attributes())

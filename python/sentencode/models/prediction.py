@@ -48,17 +48,7 @@ class TrainedHead:
 
     @classmethod
     def read(cls, core: Any, saved: Any, head: Head | None, dim: int) -> TrainedHead | None:
-        """The head of a file.
-
-        Args:
-            core: The head in C++, or None.
-            saved: What the file has besides its weights.
-            head: The parameter `head`.
-            dim: Dimensions of the embeddings.
-
-        Raises:
-            ValueError: If these do not belong together.
-        """
+        """The head of a file, or None; ValueError if weights, saved attributes and parameter contradict."""
         if core is None and saved is None:
             return None
         if core is None or not isinstance(saved, Mapping) or set(saved) != {"sides", "classes"}:
@@ -91,16 +81,7 @@ class TrainedHead:
         return cls(HeadModule.of(core, {"head": kind, **config}), sides, classes)
 
     def outputs(self, encoder: Any, sentences: Any) -> Rows:
-        """The head's outputs for examples: class probabilities, scores, or embeddings.
-
-        Args:
-            encoder: The head's encoder, as in all methods below.
-            sentences: Examples, as in `fit`.
-
-        Raises:
-            ValueError: If they have another number of sentences than the training data.
-            DivergedError: If an output is not finite.
-        """
+        """The outputs for examples as in `fit`: probabilities, scores or embeddings."""
         name = type(encoder).__name__
         sides = sides_of(sentences, (self.sides,))
         if len(sides) != self.sides:
@@ -118,11 +99,7 @@ class TrainedHead:
         return checked_finite(torch.cat(outputs).float(), f"{name}: a prediction").numpy()
 
     def class_array(self, encoder: Any) -> Rows:
-        """The classes, sorted.
-
-        Raises:
-            AttributeError: If the head is no classifier.
-        """
+        """The classes, sorted; AttributeError if the head is no classifier."""
         if self.classes is None:
             raise AttributeError(f"this {type(encoder).__name__} has no classes_: its head is no Classifier")
         return class_array(self.classes)
@@ -169,11 +146,7 @@ Learnt = TrainedHead  # in pickles of earlier versions
 
 
 def checked_finite(values: torch.Tensor, what: str) -> torch.Tensor:
-    """Return the values.
-
-    Raises:
-        DivergedError: If one is not finite.
-    """
+    """Return the values; `DivergedError` if one is not finite."""
     if not values.isfinite().all():
         raise DivergedError(f"{what} is not finite: weights are damaged, or the training diverged")
     return values

@@ -123,11 +123,7 @@ class _NetworkParts(ModuleParts):
 
 
 def alphabet_of(network: Any) -> tuple[str, int]:
-    """The characters that have ids, and how many of a word a network reads; "" and 0: none.
-
-    Args:
-        network: A network that may have `alphabet` and `max_characters`.
-    """
+    """The characters that have ids, and how many of a word a network reads; "" and 0: none."""
     if not hasattr(network, "alphabet"):
         return "", 0
     name = type(network).__name__
@@ -136,17 +132,7 @@ def alphabet_of(network: Any) -> tuple[str, int]:
 
 
 def core_network(network: Any, name: str, settings: dict[str, Any], *, head: bool = False) -> Any:
-    """Return a network as C++ reads it.
-
-    Args:
-        network: One of C++, or any module with `dim`, `encode` and `loss`, made with `words` and `features`.
-        name: The encoder's class, for messages.
-        settings: The network's options.
-        head: Whether a head is trained, so that the network needs no `loss`.
-
-    Raises:
-        TypeError: If the module lacks one of these.
-    """
+    """Return a network of an encoder class as C++ reads it. With a head, it needs no `loss`."""
     if isinstance(network, CppModule):
         return network._cpp
     for required in ("dim", "encode", "loss", "words", "features"):
@@ -180,12 +166,7 @@ def network_name(encoder: str, network: Any) -> str:
 
 
 def register(encoder: str, network: Any) -> None:
-    """Lets `load` read files of an encoder whose network is a class in Python.
-
-    Args:
-        encoder: The name of the encoder's class.
-        network: The network's class.
-    """
+    """Lets `load` read files of an encoder class whose network is a class in Python."""
 
     def make(config: str) -> Any:
         options = json.loads(config)

@@ -19,9 +19,6 @@ class SkipThoughtsNetwork(WritingNetwork):
     Args:
         {options}
 
-    Raises:
-        ValueError: If an argument is out of range.
-
     Example:
         >>> import torch
         >>> from sentencode.models import SkipThoughtsNetwork

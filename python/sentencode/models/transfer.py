@@ -20,11 +20,7 @@ def word_tables(network: Any, words: Tables) -> dict[str, Sequence[Hashable]]:
     """The word of each row of each word table of a network.
 
     A network of C++ names its word tables as `word_tables`, with the option that is their number of rows. In
-    other networks every tensor with `words` rows is one.
-
-    Args:
-        network: The network.
-        words: By the option that is their number, the words that have ids.
+    other networks every tensor with `words` rows is one. `words` are those of `Task.table_words`.
     """
     state = network.state_dict()
     named = getattr(network, "word_tables", None)
@@ -42,14 +38,7 @@ def word_tables(network: Any, words: Tables) -> dict[str, Sequence[Hashable]]:
 def copy_weights(network: Any, tables: Tables, other: Any, other_tables: Tables) -> None:
     """Copies weights of another network: word tables word by word, others if name and shape are equal.
 
-    Args:
-        network: The network whose weights are set.
-        tables: Its `word_tables`.
-        other: The network whose weights are copied.
-        other_tables: Its `word_tables`.
-
-    Raises:
-        ValueError: If there is nothing to copy.
+    `tables` are the `word_tables` of both networks. ValueError if there is nothing to copy.
     """
     named, not_copied = getattr(network, "word_tables", ()), getattr(network, "corpus_tensors", ())
     theirs: dict[str, Tensor] = other.state_dict()
@@ -78,16 +67,7 @@ def copy_weights(network: Any, tables: Tables, other: Any, other_tables: Tables)
 
 
 def frozen_names(network: Any, freeze: Sequence[str]) -> list[str]:
-    """The names of the weights that training does not change.
-
-    Args:
-        network: The network.
-        freeze: Names of weights, of parts of the network, or patterns.
-
-    Raises:
-        TypeError: If it is no list of strings.
-        ValueError: If no weight has one of the names.
-    """
+    """The names of the weights that the names of weights or parts, or patterns, in `freeze` match."""
     if isinstance(freeze, str) or not isinstance(freeze, Sequence):
         raise TypeError(f"freeze must be a list of names, got {freeze!r:.40}")
     names = [name for name, _ in network.named_parameters()]

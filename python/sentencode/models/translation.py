@@ -24,9 +24,6 @@ class TranslationNetwork(WritingNetwork):
     Args:
         {options}
 
-    Raises:
-        ValueError: If an argument is out of range, or does not fit the architecture.
-
     Example:
         >>> import torch
         >>> from sentencode.models import TranslationNetwork

@@ -32,17 +32,7 @@ def read_batches(
 
 
 class Translator:
-    """Translates with a fitted `CompoundNMT`.
-
-    Args:
-        encoder: The encoder.
-        ensemble: Others with the same words and tokenizers, whose probabilities are averaged.
-
-    Raises:
-        AttributeError: If the encoder was trained with a head.
-        TypeError: If a member of the ensemble does not translate.
-        ValueError: If it has other words or tokenizers.
-    """
+    """Translates with a fitted `CompoundNMT`, and others with the same words and tokenizers."""
 
     def __init__(self, encoder: Any, ensemble: Sequence[Any] = ()) -> None:
         encoder._check_fitted()
@@ -67,14 +57,7 @@ class Translator:
     def translate(
         self, sentences: Sequence[Any], *, sample: bool, replace_unknown: bool, **options: Any
     ) -> list[list[tuple[str, float]]]:
-        """Translations and their scores, the best first; an empty text for a sentence without words.
-
-        Args:
-            sentences: Sentences.
-            sample: Whether words are sampled instead of searched for.
-            replace_unknown: Whether "<unk>" is replaced by the source word with the largest attention weight.
-            **options: Options of `TranslationNetwork.sampled` or `translate`.
-        """
+        """Translations of each sentence and their scores, the best first; see `CompoundNMT.translate`."""
         network = self.encoder.network
         translations = [[("", 0.0)] * options.get("best", 1) for _ in sentences]
         with ExitStack() as stack:

@@ -89,7 +89,6 @@ class MultiHeadAttention(CppModule):
             key_mask: Mask of the keys to attend to, [batch, keys], bool; by default all.
             causal: Whether the query at t attends only to keys up to t.
 
-
         Raises:
             ValueError: If shapes or types do not fit.
         """

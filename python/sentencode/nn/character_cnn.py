@@ -56,7 +56,6 @@ class CharacterCnn(CppModule):
             characters: Character ids, [words, characters], int64: 0 is padding, 1 is a character that is not
                 in the alphabet, 2 is the first character of the alphabet.
 
-
         Raises:
             ValueError: If its shape or type does not fit.
         """

@@ -86,7 +86,6 @@ class ConditionalGRU(CppModule):
             lengths: Number of words of each sentence, [batch], int64, preferably on the CPU; by default
                 `time`.
 
-
         Raises:
             ValueError: If shapes or types do not fit.
         """
@@ -119,7 +118,6 @@ class ConditionalGRU(CppModule):
             keys: Projected keys, [batch, positions, attention].
             values: Values, [batch, positions, memory_features].
             memory_mask: Mask of the positions to attend to, [batch, positions], bool.
-
 
         Raises:
             ValueError: If shapes or types do not fit.

@@ -106,7 +106,6 @@ class Convolution(CppModule):
             batch: Number of sentences.
             like: Tensor whose type and device the cache has; by default the parameters'.
 
-
         Raises:
             ValueError: If the padding is not "causal".
         """

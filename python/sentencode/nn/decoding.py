@@ -101,7 +101,7 @@ def greedy_search(
         memory: Argument of its `start`.
         first: Word before the first word, [batch], int64.
         end: Word that ends a sentence.
-        max_length: Maximal number of words.
+        max_length: Maximal number of words, without the end.
 
     Raises:
         ValueError: If an argument is out of range, or logits have a wrong shape.
@@ -135,7 +135,7 @@ def sample(
         memory: Argument of its `start`.
         first: Word before the first word, [batch], int64.
         end: Word that ends a sentence.
-        max_length: Maximal number of words.
+        max_length: Maximal number of words, without the end.
         temperature: Divisor of the logits: below 1, likely words become more likely.
         top_k: Number of most likely words to sample from; 0: all.
         top_p: Sample from the fewest most likely words whose probabilities sum to this.
@@ -158,20 +158,8 @@ def sample(
         >>> 0.9 < tosses.lengths.double().mean() < 1.1
         tensor(True)
     """
-    return Decoded(
-        *_nn.sample(
-            decoder,
-            list(memory),
-            first,
-            end,
-            max_length,
-            temperature,
-            top_k,
-            top_p,
-            seed,
-            list(indices or ()),
-        )
-    )
+    options = (temperature, top_k, top_p, seed, list(indices or ()))
+    return Decoded(*_nn.sample(decoder, list(memory), first, end, max_length, *options))
 
 
 def beam_search(

@@ -62,15 +62,7 @@ class Loss:
 
 
 def core_model(model: Any, fields: tuple[str, ...]) -> _nn.Model:
-    """The model that the trainer in C++ calls.
-
-    Args:
-        model: As in `Trainer`.
-        fields: The fields of its batches.
-
-    Raises:
-        TypeError: It is no module with a loss.
-    """
+    """The model that the trainer in C++ calls; `fields` are those of its batches."""
     cpp = getattr(model, "_cpp", model)
     # A subclass of one of this package's networks may override the loss in C++.
     if isinstance(cpp, _nn.Model) and (cpp is model or getattr(model.loss, "in_core", False)):
