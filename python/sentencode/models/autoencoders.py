@@ -112,7 +112,7 @@ class _LatentAttention(_Autoencoder):
     def _completed(self, settings: dict[str, Any]) -> dict[str, Any]:
         return {**settings, "inner": 2 * self.hidden if self.inner is None else self.inner}
 
-    def _part(self) -> int:
+    def _pooled_dim(self) -> int:
         return int(self.hidden)
 
     def attention(self, sentence: str | Sequence[str]) -> tuple[list[str], npt.NDArray[np.float32]]:

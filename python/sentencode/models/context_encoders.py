@@ -48,7 +48,7 @@ class _OrderedText(SentenceTask):
         least = 1 + checked_int("sampled_words", self.chosen["sampled_words"], 0)
         return {**self.ids(least if examples is None else len(self.vocabulary)), "features": self.words.dim}
 
-    def _built(self, sentences: Any, on_progress: Any, **options: Any) -> Examples:
+    def _build(self, sentences: Any, on_progress: Any, **options: Any) -> Examples:
         if not checked_bool("documents", self.chosen["documents"]):
             sentences = _OneDocument(sentences)
         return Examples.build(
@@ -62,13 +62,13 @@ class _OrderedText(SentenceTask):
         )
 
     def prepare(self, network: Any, examples: Examples) -> None:
-        """Loads word vectors and word counts. An unknown word begins with the mean of all vectors."""
-        known = len(self.vocabulary)
-        rows = self.words.table(self.vocabulary, {known + i: s for i, s in enumerate(self.symbols)})
+        """Loads word vectors and word counts. Without a vector, "<unk>" gets the mean of all."""
+        size = len(self.vocabulary)
+        rows = self.words.table(self.vocabulary, {size + i: s for i, s in enumerate(self.symbols)})
         if UNKNOWN not in self.words:
-            rows[known] = rows[:known].mean(0)
+            rows[size] = rows[:size].mean(0)
         network.load_words(rows)
-        set_word_counts(network, self.vocabulary, examples, "tokens", self.ids(known))
+        set_word_counts(network, self.vocabulary, examples, "tokens", self.ids(size))
 
 
 class FollowingWords(_OrderedText):
@@ -82,7 +82,7 @@ class FollowingWords(_OrderedText):
         count = self.chosen["following_words"]
         shortest, longest = self.chosen["min_length"], self.chosen["max_length"]
         if targets == "words":
-            return self._built(
+            return self._build(
                 sentences,
                 on_progress,
                 following_words=count,
@@ -95,7 +95,7 @@ class FollowingWords(_OrderedText):
             raise ValueError(
                 "following_words must be at least 2 with targets='sentence', whose end is a word"
             )
-        return self._built(
+        return self._build(
             sentences,
             on_progress,
             neighbours={"next": 1},
@@ -113,7 +113,7 @@ class Surroundings(_OrderedText):
 
     def examples(self, sentences: Any, y: Any, on_progress: Any) -> Examples:
         """Three fields: "tokens", "previous" and "next"."""
-        return self._built(
+        return self._build(
             sentences,
             on_progress,
             neighbours={"previous": -1, "next": 1},
@@ -167,7 +167,7 @@ class RNNCNN(NeuralEncoder):
     def _completed(self, settings: dict[str, Any]) -> dict[str, Any]:
         return {**settings, "following_words": checked_int("following_words", settings["following_words"], 1)}
 
-    def _part(self) -> int:
+    def _pooled_dim(self) -> int:
         return 2 * int(self.hidden)
 
     def following(self, sentences: Any, *, best: int = 5) -> Any:

@@ -36,8 +36,8 @@ def noisy(
         >>> changed.squeeze(2), lengths
         (tensor([[4., 3., 5., 1.]]), tensor([4]))
     """
-    changed, left = _nn.noisy(x, lengths, drop_words, swap_words)
-    return changed, left
+    sentences, noisy_lengths = _nn.noisy(x, lengths, drop_words, swap_words)
+    return sentences, noisy_lengths
 
 
 class DenoisingNetwork(Autoencoder):

@@ -200,7 +200,7 @@ class GeneralizedPooling(NeuralEncoder):
     }
     _presets = {"paper": _PAPER, "reference": _REFERENCE, "infersent": _INFERSENT}  # noqa: RUF012
 
-    def _part(self) -> int:
+    def _pooled_dim(self) -> int:
         return 2 * int(self.settings()["hidden"])
 
     def _completed(self, settings: dict[str, Any]) -> dict[str, Any]:

@@ -146,14 +146,14 @@ class NeuralEncoder(CoreEncoder):
 
     @property
     def network(self) -> Any:
-        """The network, a `torch.nn.Module`. Encoding computes with its weights as they are."""
+        """The network, a `torch.nn.Module`. Encoding uses its current weights."""
         if "_network" not in self.__dict__:
             raise NotFittedError(f"this {type(self).__name__} has no network yet: call fit first")
         return self._network
 
     @property
     def words_(self) -> WordVectors:
-        """The vectors of words that encoding looks at."""
+        """The word vectors that encoding reads."""
         self._check_fitted()
         return self._fitted_vectors
 
@@ -360,13 +360,14 @@ class NeuralEncoder(CoreEncoder):
         if options.get("convert_to_tensor") or not options.get("convert_to_numpy", True):
             raise ValueError("encode: normalize is for NumPy arrays alone")
         embeddings = super().encode(sentences, *args, **options)
-        for begin in range(0, self.dim, self._part()):
-            part = embeddings[..., begin : begin + self._part()]
-            lengths = lengths_of(part)[..., None]
-            part /= np.where(lengths > 0, lengths, 1)
+        width = self._pooled_dim()
+        for begin in range(0, self.dim, width):
+            pooled = embeddings[..., begin : begin + width]
+            lengths = lengths_of(pooled)[..., None]
+            pooled /= np.where(lengths > 0, lengths, 1)
         return embeddings
 
-    def _part(self) -> int:
+    def _pooled_dim(self) -> int:
         """Dimensions of one pooled vector."""
         return self.dim
 

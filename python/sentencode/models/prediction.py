@@ -61,7 +61,7 @@ class TrainedHead:
             raise ValueError(
                 f"params: {kind} learns from {head.sentences} sentences, got sides={sides!r:.20}"
             )
-        learnt = classes
+        label_info = classes
         if isinstance(head, Classifier):
             if not isinstance(classes, list) or not all(isinstance(name, str | int) for name in classes):
                 raise ValueError(
@@ -72,8 +72,8 @@ class TrainedHead:
         elif classes is not None:
             raise ValueError(f"params: {kind} has no classes, got {classes!r:.60}")
         elif "targets" in config:
-            learnt = config["targets"]
-        for name, value in head.core_options(dim, sides, learnt).items():
+            label_info = config["targets"]
+        for name, value in head.core_options(dim, sides, label_info).items():
             if value != config[name]:
                 raise ValueError(
                     f"params: {name} of the {kind} is {value!r:.40}, but config has {config[name]!r}"

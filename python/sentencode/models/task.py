@@ -94,7 +94,7 @@ class WordVectorsOf:
 
 
 class Task(ABC):
-    """What a training run takes, and how it becomes examples. Each training of an encoder makes one.
+    """How training data become examples and batches. Each training of an encoder constructs one.
 
     The parameters of a task are keyword arguments and attributes of the encoder.
 
@@ -136,13 +136,13 @@ class Task(ABC):
         return -1
 
     @classmethod
-    def ids(cls, known: int) -> dict[str, int]:
-        """Those of `sizes` that follow from the size of the vocabulary: the number of ids, and some ids."""
-        at = {symbol: known + i for i, symbol in enumerate(cls.symbols)}
+    def ids(cls, vocabulary_size: int) -> dict[str, int]:
+        """The number of ids, `words`, and the ids of the `begin` and `end` symbols, if there are any."""
+        ids = {symbol: vocabulary_size + i for i, symbol in enumerate(cls.symbols)}
         options = {"begin": BEGIN, "end": END}
         return {
-            "words": known + len(cls.symbols),
-            **{option: at[symbol] for option, symbol in options.items() if symbol in at},
+            "words": vocabulary_size + len(cls.symbols),
+            **{option: ids[symbol] for option, symbol in options.items() if symbol in ids},
         }
 
     def read_words(self) -> WordVectors:
@@ -194,7 +194,7 @@ class Task(ABC):
         """Initialises the weights of a network that depend on the words."""
 
     def decisive(self, network: Any) -> dict[str, Any]:
-        """What training depends on besides the network's options and the ids: a checkpoint must match it."""
+        """What training depends on besides the network's options and the ids; checkpoints must agree."""
         return {}
 
     @abstractmethod
@@ -231,8 +231,9 @@ class SentenceTask(Task):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        own = vars(cls)
-        if own.keys() & {"end", "unknown_words", "symbols"} and not isinstance(own.get("symbols"), tuple):
+        defined = vars(cls)
+        changed = defined.keys() & {"end", "unknown_words", "symbols"}
+        if changed and not isinstance(defined.get("symbols"), tuple):
             unknown = UNKNOWN if cls.unknown_words == "symbol" else None
             cls.symbols = tuple(symbol for symbol in (cls.end, unknown) if symbol is not None)
 
@@ -303,15 +304,15 @@ class SentenceTask(Task):
 
     def prepare(self, network: Any, examples: Examples) -> None:
         """Loads word vectors and characters into a network that has `load_words` or `load_characters`."""
-        known = len(self.vocabulary)
+        size = len(self.vocabulary)
         if callable(getattr(network, "load_words", None)):
-            symbols = {known + i: symbol for i, symbol in enumerate(self.symbols)}
+            symbols = {size + i: symbol for i, symbol in enumerate(self.symbols)}
             with torch.no_grad():
                 network.load_words(torch.from_numpy(self.words.table(self.vocabulary, symbols)))
         if callable(getattr(network, "load_characters", None)):
             alphabet, most = alphabet_of(network)
-            characters = np.zeros((known + len(self.symbols), most), np.int64)  # symbols have none
-            characters[:known] = _core.characters_of(self.vocabulary.words, alphabet, most)
+            characters = np.zeros((size + len(self.symbols), most), np.int64)  # symbols have none
+            characters[:size] = _core.characters_of(self.vocabulary.words, alphabet, most)
             with torch.no_grad():
                 network.load_characters(torch.from_numpy(characters))
 
@@ -347,7 +348,7 @@ class SentenceTask(Task):
 
 
 class Autoencoding(SentenceTask):
-    """Sentences that the network reconstructs: of known words alone, each with an end."""
+    """Sentences that the network reconstructs. Those with unknown words are left out; each has an end."""
 
     parameters: ClassVar[Mapping[str, Any]] = {
         **SentenceTask.parameters,

@@ -58,27 +58,27 @@ class Translating(SentenceTask):
         self.target: Vocabulary | None = None  # stays None if a head is trained
 
     @classmethod
-    def ids(cls, known: int) -> dict[str, int]:
+    def ids(cls, vocabulary_size: int) -> dict[str, int]:
         """The number of source ids."""
-        return {"source_words": known + len(cls.symbols)}
+        return {"source_words": vocabulary_size + len(cls.symbols)}
 
     @staticmethod
-    def target_symbols(known: int, end: int) -> tuple[str, str, str]:
-        """The symbols of the target in the order of their ids, given the id of "</s>"."""
-        return (END, UNKNOWN, BEGIN) if end == known else (UNKNOWN, END, BEGIN)
+    def target_symbols(size: int, end: int) -> tuple[str, str, str]:
+        """The symbols of a target of `size` words in the order of their ids, given the id of "</s>"."""
+        return (END, UNKNOWN, BEGIN) if end == size else (UNKNOWN, END, BEGIN)
 
     @staticmethod
-    def target_ids(known: int, end: int) -> dict[str, int]:
+    def target_ids(size: int, end: int) -> dict[str, int]:
         """The number of target ids, and the ids of "<s>" and "</s>"."""
-        return {"words": known + 3, "begin": known + 2, "end": known if end == known else known + 1}
+        return {"words": size + 3, "begin": size + 2, "end": size if end == size else size + 1}
 
     def sizes(self, examples: Examples | None) -> dict[str, Any]:
         """The sizes of both tables."""
         features = self.words.dim
         if examples is None or self.target is None:
             words = 3 + checked_int("sampled_words", self.chosen["sampled_words"], 0)
-            known = 1 if examples is None else len(self.vocabulary)
-            return {"words": words, "features": features, "begin": 0, "end": 1, **self.ids(known)}
+            size = 1 if examples is None else len(self.vocabulary)
+            return {"words": words, "features": features, "begin": 0, "end": 1, **self.ids(size)}
         target = self.target_ids(len(self.target), examples.symbols("target")[END])
         return {**target, "features": features, **self.ids(len(self.vocabulary))}
 

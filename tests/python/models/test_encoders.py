@@ -1365,6 +1365,22 @@ def test_devices_of_networks_and_tensors():
         assert fitted("MeanMaxAAE", device="auto").network.table.weight.device.type == "cpu"
 
 
+def test_pickles_of_earlier_versions():
+    renamed = {
+        "_fitted_tokenizer": "_cut",
+        "_fitted_vectors": "_made_with",
+        "_fitted_params": "_made_of",
+        "_trained_head": "_learnt",
+        "_word_weights": "_weighted",
+    }
+    for encoder in (shared("MeanMaxAAE"), se.SIF(VECTORS, a=None).fit(TRAIN)):
+        state = {renamed.get(name, name): value for name, value in encoder.__getstate__().items()}
+        again = type(encoder).__new__(type(encoder))
+        again.__setstate__(state)
+        same(again, encoder)
+        assert again.fingerprint() == encoder.fingerprint()
+
+
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
 def test_encoders_of_a_gpu_load_without_one(file):
     path = rewritten(file, lambda m, c, p: p["params"].update(device="cuda"))
