@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import ast
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 from .errors import UsageError
@@ -43,23 +43,39 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser], m
         parser.set_defaults(run=module.run)
 
 
-def add_options(parser: argparse._ActionsContainer, options: Mapping[str, tuple[Any, str]]) -> None:
+def add_options(
+    parser: argparse._ActionsContainer, options: Mapping[str, tuple[Any, str]], required: Container[str] = ()
+) -> None:
     """Adds options to a parser.
 
     Args:
         parser: Parser, or a group of it.
         options: "--name METAVAR" -> default and help text. The default False makes a flag; a type stands for
-            the default None.
+            the default None. "A B" are two values, "A ..." is at least one (a list of defaults), and
+            "{a,b}" is one of these.
+        required: Names of options that must be given, without hyphens.
     """
     for form, (default, text) in options.items():
-        name, _, metavar = form.partition(" ")
+        name, *metavars = form.split()
         if default is False:
             parser.add_argument(name, action="store_true", help=text)
-        elif isinstance(default, type):
-            parser.add_argument(name, type=default, metavar=metavar, help=text)
-        else:
+            continue
+        arguments: dict[str, Any] = {"type": default if isinstance(default, type) else type(default)}
+        if isinstance(default, list):
+            arguments |= {"type": type(default[0]), "default": default}
+            text = f"{text} (default: {' '.join(map(str, default))})"
+        elif not isinstance(default, type):
+            arguments["default"] = default
             text = f"{text} (default: {default})"
-            parser.add_argument(name, type=type(default), default=default, metavar=metavar, help=text)
+        if metavars[0].startswith("{"):
+            arguments["choices"] = metavars[0].strip("{}").split(",")
+        elif metavars[-1] == "...":
+            arguments |= {"nargs": "+", "metavar": metavars[0]}
+        elif len(metavars) > 1:
+            arguments |= {"nargs": len(metavars), "metavar": tuple(metavars)}
+        else:
+            arguments["metavar"] = metavars[0]
+        parser.add_argument(name, required=name.strip("-") in required, help=text, **arguments)
 
 
 def add_output_options(parser: argparse.ArgumentParser, overwrite: str) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from .options import assignment
+from .options import add_assignments, add_command, add_options, assignment
 
 __all__ = ["EXAMPLE", "HELP", "NAME", "add_arguments"]
 
@@ -23,16 +23,11 @@ sentencode reproduce aae --data SentEval/data --vectors glove.840B.300d.txt --tr
 sentencode reproduce distill teacher.sentencode --data SentEval/data --sentences wiki.txt.xz
 """
 
-Options = Mapping[str, dict[str, Any]]  # option -> arguments of `add_argument`
-_FILES: dict[str, Any] = {"nargs": "+", "metavar": "FILE"}
-_FLAG: dict[str, Any] = {"action": "store_true"}
-_NUMBER: dict[str, Any] = {"type": int, "metavar": "N"}
+Options = Mapping[str, tuple[Any, str]]  # as for `add_options`
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the command of each family, and that of pages."""
-    from .options import add_command
-
     families = parser.add_subparsers(title="families", metavar="FAMILY", required=True)
     for family in (Laes, Aae, RnnCnn, Pooling, Nmt, Distill, Page):
         add_command(families, family)
@@ -44,47 +39,36 @@ class _Family:
     NAME: ClassVar[str]
     TABLES: ClassVar[str]  # names of tables
     ROW: ClassVar[str]  # name of a row, as an example
-    VECTORS: ClassVar[dict[str, Any]] = {"required": True, "help": "word vectors"}
-    OPTIONS: ClassVar[Options] = {}  # options that `reproduce` takes as they are
+    VECTORS: ClassVar[str] = "word vectors"  # help text
+    REQUIRED: ClassVar[tuple[str, ...]] = ("data", "vectors")
+    OPTIONS: ClassVar[Options] = {}  # arguments of the family's `reproduce`
 
     @classmethod
     def add_arguments(cls, parser: argparse.ArgumentParser) -> None:
         """Adds the command's arguments."""
-        options: Options = {
-            "data": {
-                "type": Path,
-                "required": True,
-                "metavar": "FOLDER",
-                "help": "SentEval's data, or its downstream",
-            },
-            "vectors": {"type": Path, "metavar": "FILE", **cls.VECTORS},
-            "table": {"nargs": "+", "metavar": "NAME", "help": f"{cls.TABLES} (default: all)"},
-            "rows": {
-                "nargs": "+",
-                "metavar": "NAME",
-                "help": f"names such as {cls.ROW} (default: those of the tables)",
-            },
-            "out": {
-                "type": Path,
-                "default": Path(f"{cls.NAME}-results"),
-                "metavar": "FOLDER",
-                "help": f"folder of the results (default: {cls.NAME}-results)",
-            },
-            "resume": {**_FLAG, "help": "continue with the results in --out"},
-            "resamples": {**_NUMBER, "default": 2000, "help": "bootstrap resamples (default: 2000)"},
-            "partial": {**_FLAG, "help": "accept files whose size is not the published one"},
-            "quiet": {**_FLAG, "help": "no progress bar"},
+        common: Options = {
+            "--data FOLDER": (Path, "SentEval's data, or its downstream"),
+            "--vectors FILE": (Path, cls.VECTORS),
+            "--table NAME ...": (str, f"{cls.TABLES} (default: all)"),
+            "--rows NAME ...": (str, f"names such as {cls.ROW} (default: those of the tables)"),
+            "--out FOLDER": (Path(f"{cls.NAME}-results"), "folder of the results"),
+            "--resume": (False, "continue with the results in --out"),
+            "--resamples N": (2000, "bootstrap resamples"),
+            "--partial": (False, "accept files whose size is not the published one"),
+            "--quiet": (False, "no progress bar"),
         }
-        for name, arguments in {**options, **cls.OPTIONS}.items():
-            parser.add_argument(f"--{name}", **arguments)
+        add_options(parser, {**common, **cls.OPTIONS}, cls.REQUIRED)
 
     @classmethod
     def arguments(cls, options: argparse.Namespace) -> dict[str, Any]:
         """The arguments of the family's `reproduce`."""
         common = ("data", "vectors", "rows", "out", "resume", "resamples", "partial")
-        names = [*common, *(name.replace("-", "_") for name in cls.OPTIONS)]
-        given = {name: getattr(options, name) for name in names}
-        return {**given, "tables": options.table, "show_progress_bar": not options.quiet}
+        family = (form.split()[0].strip("-").replace("-", "_") for form in cls.OPTIONS)
+        return {
+            **{name: getattr(options, name) for name in (*common, *family)},
+            "tables": options.table,
+            "show_progress_bar": not options.quiet,
+        }
 
     @classmethod
     def run(cls, options: argparse.Namespace) -> None:
@@ -95,7 +79,7 @@ class _Family:
             print(text)
         cls.print_more(report, options)
         files = sorted(path.name for path in options.out.iterdir())
-        print(f"kept in {options.out}: {', '.join(files)}")
+        print(f"results in {options.out}: {', '.join(files)}")
 
     @classmethod
     def print_more(cls, report: Any, options: argparse.Namespace) -> None:
@@ -118,17 +102,13 @@ sentencode reproduce laes --data SentEval/data --vectors glove.840B.300d.txt --o
 sentencode reproduce laes --data SentEval/data --vectors glove.6B.50d.txt --table I --rows sif laes-res
 """
     OPTIONS: ClassVar[Options] = {
-        "frequencies": {
-            "metavar": "FILE",
-            "help": "`word count` lines, or zipf (default: the counts of the vectors, else their order)",
-        },
-        "tokenizer": {
-            "choices": ("words", "whitespace"),
-            "default": "words",
-            "help": "(default: words)",
-        },
-        "max-length": {**_NUMBER, "default": 64, "help": "fit to the first N words of each sentence"},
-        "seed": {**_NUMBER, "default": 1111, "help": "seed of the bootstrap"},
+        "--frequencies FILE": (
+            str,
+            "`word count` lines, or zipf (default: the counts of the vectors, else their order)",
+        ),
+        "--tokenizer {words,whitespace}": ("words", "tokenizer"),
+        "--max-length N": (64, "fit to the first N words of each sentence"),
+        "--seed N": (1111, "seed of the bootstrap"),
     }
 
     @classmethod
@@ -152,54 +132,31 @@ class _Trained(_Family):
     def add_arguments(cls, parser: argparse.ArgumentParser) -> None:
         """Adds the command's arguments."""
         super().add_arguments(parser)
-        options: dict[str, dict[str, Any]] = {}
+        options: dict[str, tuple[Any, str]] = {}
         if not cls.LABELLED and not cls.PARALLEL:
-            sentences = {**_FILES, "required": True}
-            options["train"] = {**sentences, "help": "sentences to train on, one a line"}
-            options["valid"] = {**sentences, "help": "sentences to validate on, one a line"}
-        files = {"nargs": 2, "metavar": ("ENGLISH", "TRANSLATION")} if cls.PARALLEL else _FILES
+            options["--train FILE ..."] = (str, "sentences to train on, one a line")
+            options["--valid FILE ..."] = (str, "sentences to validate on, one a line")
+        files = "ENGLISH TRANSLATION" if cls.PARALLEL else "FILE ..."
         for name in (*cls.LABELLED, *cls.PARALLEL):
             kind = f"translations into {name}" if cls.PARALLEL else f"labelled examples, {name}"
             for ending, use in (("", "train on"), ("-valid", "validate on"), ("-test", "test")):
-                options[f"{name}{ending}"] = {**files, "help": f"{kind}, to {use}"}
+                options[f"--{name}{ending} {files}"] = (str, f"{kind}, to {use}")
         for name in cls.CORPORA:
             for ending, use in (("", "train"), ("-valid", "validate")):
-                options[f"{name}{ending}"] = {**_FILES, "help": f"{name} to {use} on, for rows of these"}
+                options[f"--{name}{ending} FILE ..."] = (str, f"{name} to {use} on, for rows of these")
+        minutes = f"training time of {cls.TRAINED} together (default for --size cpu: {cls.END})"
         options |= {
-            "size": {"default": "cpu", "metavar": "NAME", "help": "cpu or paper (default: cpu)"},
-            "minutes": {
-                "type": float,
-                "metavar": "N",
-                "help": f"training time of {cls.TRAINED} together (default for --size cpu: {cls.END})",
-            },
-            "steps": {**_NUMBER, "help": "steps of each training, instead of a time limit"},
-            "seeds": {
-                **_NUMBER,
-                "nargs": "+",
-                "default": [0],
-                "help": "train each row once with each seed (default: 0)",
-            },
-            "preset": {
-                "default": "paper",
-                "metavar": "NAME",
-                "help": "paper, or reference: train and evaluate as the public code does (default: paper)",
-            },
-            "device": {"default": "auto", "metavar": "NAME", "help": "cpu, cuda (default: auto)"},
-            "autocast": {"choices": ("bfloat16",), "help": "train in bfloat16 (default: in float32)"},
-            "protocol": {
-                "default": "optimum",
-                "metavar": "NAME",
-                "help": "as for evaluate (default: optimum)",
-            },
-            "set": {
-                "action": "append",
-                "default": [],
-                "metavar": "NAME=VALUE",
-                "help": "an option of the protocol, such as folds=5; may be repeated",
-            },
+            "--size NAME": ("cpu", "cpu or paper"),
+            "--minutes N": (float, minutes),
+            "--steps N": (int, "steps of each training, instead of a time limit"),
+            "--seeds N ...": ([0], "train each row once with each seed"),
+            "--preset NAME": ("paper", "paper, or reference: train and evaluate as the public code does"),
+            "--device NAME": ("auto", "cpu, cuda"),
+            "--autocast {bfloat16}": (str, "train in bfloat16 (default: in float32)"),
+            "--protocol NAME": ("optimum", "as for evaluate"),
         }
-        for name, arguments in options.items():
-            parser.add_argument(f"--{name}", **arguments)
+        add_options(parser, options, ("train", "valid"))
+        add_assignments(parser, "NAME=VALUE", "an option of the protocol, such as folds=5")
 
     @classmethod
     def arguments(cls, options: argparse.Namespace) -> dict[str, Any]:
@@ -255,12 +212,12 @@ sentencode reproduce aae --data SentEval/data --vectors glove.840B.300d.txt --tr
     --valid books.valid.txt --rows mean-max-aae --size paper --seeds 0 1 2 --out aae-paper
 """
     OPTIONS: ClassVar[Options] = {
-        "unit-words": {**_FLAG, "help": "normalise word vectors to length 1"},
-        "normalize": {
-            "choices": ("halves", "none"),
-            "help": "normalisation of AAE rows (default: halves with --preset reference, else none; with "
-            "--resume that of the folder)",
-        },
+        "--unit-words": (False, "normalise word vectors to length 1"),
+        "--normalize {halves,none}": (
+            str,
+            "normalisation of AAE rows (default: halves with --preset reference, else none; with --resume "
+            "that of the folder)",
+        ),
     }
 
 
@@ -287,12 +244,7 @@ sentencode reproduce rnn-cnn --data SentEval/data --vectors glove.840B.300d.txt 
     --valid books.valid.txt --reviews reviews.txt --reviews-valid reviews.valid.txt --table 2 --out table-2
 """
     OPTIONS: ClassVar[Options] = {
-        "nli": {
-            "nargs": 3,
-            "type": Path,
-            "metavar": ("TRAIN", "DEV", "TEST"),
-            "help": "files in the format of SNLI, for table 3",
-        }
+        "--nli TRAIN DEV TEST": (Path, "files in the format of SNLI, for table 3"),
     }
 
     @classmethod
@@ -327,29 +279,13 @@ sentencode reproduce pooling --data SentEval/data --vectors glove.840B.300d.txt 
     --ratings-test test.tsv --table 3 --mu-grid 1 .1 .01 .001 .0001 --out pooling-ratings
 """
     OPTIONS: ClassVar[Options] = {
-        "epochs": {**_NUMBER, "help": "epochs of each training (default: depends on the size)"},
-        "mu": {
-            "type": float,
-            "default": 0.01,
-            "metavar": "X",
-            "help": "weight of the penalties (default: 0.01)",
-        },
-        "mu-grid": {
-            "nargs": "+",
-            "type": float,
-            "default": (),
-            "metavar": "X",
-            "help": "weights to choose from by validation",
-        },
-        "margin": {
-            "type": float,
-            "default": 1.0,
-            "metavar": "X",
-            "help": "margin of the penalties, lambda (default: 1)",
-        },
-        "teacher": {"metavar": "TEACHER", "help": "as for reproduce distill, for the students"},
-        "sentences": {**_FILES, "default": (), "help": "training sentences of the students, one a line"},
-        "sentence": {"default": "", "metavar": "TEXT", "help": "for figure 2 (default: the paper's)"},
+        "--epochs N": (int, "epochs of each training (default: depends on the size)"),
+        "--mu X": (0.01, "weight of the penalties"),
+        "--mu-grid X ...": (float, "weights to choose from by validation"),
+        "--margin X": (1.0, "margin of the penalties, lambda"),
+        "--teacher TEACHER": (str, "as for reproduce distill, for the students"),
+        "--sentences FILE ...": (str, "training sentences of the students, one a line"),
+        "--sentence TEXT": (str, "for figure 2 (default: the paper's)"),
     }
 
 
@@ -377,22 +313,10 @@ sentencode reproduce nmt --data SentEval/data --vectors glove.840B.300d.txt --cs
     --cs-valid val.en val.cs --cs-test test.en test.cs --table 5 6 --size paper --out nmt-cs
 """
     OPTIONS: ClassVar[Options] = {
-        "epochs": {**_NUMBER, "help": "epochs of each training (default: depends on the size)"},
-        "coco": {
-            "type": Path,
-            "metavar": "FILE",
-            "help": "captions, five lines for each image: paraphrases of Table 6",
-        },
-        "hyter": {
-            "type": Path,
-            "metavar": "FILE",
-            "help": "paraphrases of Table 6, lines of name<TAB>sentence",
-        },
-        "sentence": {
-            "default": "",
-            "metavar": "TEXT",
-            "help": "for figure 4 (default: the first test sentence)",
-        },
+        "--epochs N": (int, "epochs of each training (default: depends on the size)"),
+        "--coco FILE": (Path, "captions, five lines for each image: paraphrases of Table 6"),
+        "--hyter FILE": (Path, "paraphrases of Table 6, lines of name<TAB>sentence"),
+        "--sentence TEXT": (str, "for figure 4 (default: the first test sentence)"),
     }
 
 
@@ -407,7 +331,8 @@ class Distill(_Family):
     NAME = "distill"
     TABLES = "encoders, parts"
     ROW = "student-sif"
-    VECTORS: ClassVar[dict[str, Any]] = {"help": "word vectors to compare with"}
+    VECTORS: ClassVar[str] = "word vectors to compare with"
+    REQUIRED: ClassVar[tuple[str, ...]] = ("data", "sentences")
     HELP = "students next to their teacher, and the contribution of the parts of distillation"
     EXAMPLE = """
 sentencode reproduce distill sentence-transformers/all-MiniLM-L6-v2 --data SentEval/data \\
@@ -416,13 +341,9 @@ sentencode reproduce distill teacher.sentencode --data SentEval/data --sentences
     --rows student teacher
 """
     OPTIONS: ClassVar[Options] = {
-        "sentences": {**_FILES, "required": True, "help": "sentences, one a line"},
-        "words": {
-            "type": Path,
-            "metavar": "FILE",
-            "help": "vocabulary of the students, one word a line",
-        },
-        "bfloat16": {**_FLAG, "help": "encode the sentences with the teacher in bfloat16"},
+        "--sentences FILE ...": (str, "sentences, one a line"),
+        "--words FILE": (Path, "vocabulary of the students, one word a line"),
+        "--bfloat16": (False, "encode the sentences with the teacher in bfloat16"),
     }
 
     @classmethod

@@ -86,15 +86,15 @@ class Comparisons(Sequence[Compared]):
         differing: list[tuple[float, Differing]] = []
         both = self._both(task)
         splits = examples_of(*both)
-        for name, judged_a, judged_b in aligned(*both):
-            gold, a, b = judged_a.gold, judged_a.predicted, judged_b.predicted
+        for name, predictions_a, predictions_b in aligned(*both):
+            gold, a, b = predictions_a.gold, predictions_a.predicted, predictions_b.predicted
             if is_class(gold):
                 distance = (a != b) * (1.0 + ((a == gold) | (b == gold)))
             else:
                 distance = ranks_apart(a, b) / len(gold)
             for i in np.argsort(-distance, kind="stable")[:limit]:
                 if distance[i] > 0:
-                    sentences = tuple(side[judged_a.places[i]] for side in splits[name].sentences)
+                    sentences = tuple(side[predictions_a.indices[i]] for side in splits[name].sentences)
                     values = (row[i].item() for row in (gold, a, b))
                     differing.append((-distance[i], Differing(sentences, *values)))
         return [example for _, example in sorted(differing, key=lambda pair: pair[0])[:limit]]
@@ -253,14 +253,14 @@ def _averages(
     sides = [_comparable(compared, side) for side in (0, 1)]
     a, b = ({average.name: average for average in averages_of(side, resamples=1)} for side in sides)
     for name in [name for name in a if name in b]:
-        of_a, of_b = (
+        resampled_a, resampled_b = (
             resampled_average(side, averages[name], options["resamples"], options["seed"])
             for side, averages in zip(sides, (a, b), strict=True)
         )
-        if of_a is None or of_b is None:
+        if resampled_a is None or resampled_b is None:
             continue
         scores = [a[name].value, b[name].value]
-        difference, resampled = (scores[0] - scores[1]) / 100, (of_a - of_b) / 100
+        difference, resampled = (scores[0] - scores[1]) / 100, (resampled_a - resampled_b) / 100
         comparison = bootstrapped(
             "paired bootstrap of shared examples",
             difference,
@@ -275,10 +275,10 @@ def _comparable(compared: dict[str, tuple[TaskResult, TaskResult]], side: int) -
     """Results of one encoder, without keys of the examples if the other's have none."""
     results = {}
     for task, both in compared.items():
-        judged = both[side].judged
-        if any(part.keys is None for result in both for part in result.judged.values()):
-            judged = {name: replace(part, keys=None) for name, part in judged.items()}
-        results[task] = replace(both[side], judged=judged)
+        predictions = both[side].predictions
+        if any(part.keys is None for result in both for part in result.predictions.values()):
+            predictions = {name: replace(part, keys=None) for name, part in predictions.items()}
+        results[task] = replace(both[side], predictions=predictions)
     return results
 
 

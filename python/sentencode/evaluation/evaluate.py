@@ -237,10 +237,10 @@ def _result(
 
 def _add_keys(result: TaskResult) -> None:
     """Add keys of the examples, so that averages know which ones tasks share."""
-    for name, judged in result.judged.items():
-        if result.splits is not None and judged.keys is None:
-            keys = keys_of(result.splits[name])[judged.places]
-            result.judged[name] = replace(judged, keys=keys)
+    for name, predictions in result.predictions.items():
+        if result.splits is not None and predictions.keys is None:
+            keys = keys_of(result.splits[name])[predictions.indices]
+            result.predictions[name] = replace(predictions, keys=keys)
 
 
 def _failed(label: str, error: Exception) -> TaskResult:

@@ -175,12 +175,12 @@ def _order(labels: NDArray[Any], random: np.random.Generator) -> Indices:
     shuffled = random.permutation(len(labels))
     if labels.dtype.kind == "f":  # scores, not classes
         return shuffled
-    of_class = labels[shuffled]
-    counts = np.bincount(of_class)
-    by_class = np.argsort(of_class, kind="stable")
+    shuffled_labels = labels[shuffled]
+    counts = np.bincount(shuffled_labels)
+    by_class = np.argsort(shuffled_labels, kind="stable")
     rank = np.empty(len(labels))
     rank[by_class] = np.arange(len(labels)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return shuffled[np.argsort((rank + random.random(len(labels))) / counts[of_class], kind="stable")]
+    return shuffled[np.argsort((rank + random.random(len(labels))) / counts[shuffled_labels], kind="stable")]
 
 
 @dataclass(frozen=True)
@@ -207,8 +207,8 @@ def _run(
         result = score_task(part, protocol, **bootstrap)
     if test is None:
         return result
-    (judged,) = result.judged.values()  # its places are relative to the fold
-    result.judged = {"all": replace(judged, split="all", places=test[judged.places])}
+    (predictions,) = result.predictions.values()  # its indices are relative to the fold
+    result.predictions = {"all": replace(predictions, split="all", indices=test[predictions.indices])}
     return result
 
 

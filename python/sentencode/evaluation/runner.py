@@ -27,7 +27,7 @@ from .metrics.intervals import (
 from .metrics.paraphrase import cluster_classification, inverse_davies_bouldin, nearest_neighbours
 from .metrics.protocols import Protocol
 from .metrics.relatedness import relate
-from .metrics.results import Judged, TaskResult
+from .metrics.results import Predictions, TaskResult
 from .metrics.retrieval import retrieve
 from .metrics.scores import (
     CORRELATIONS,
@@ -227,8 +227,8 @@ def _classification(
     }
     split = "test" if "test" in splits else "all"
     first = min(splits.get(split, validated.tested))
-    judged = Judged(split, validated.tested - first, predictions, gold)
-    return TaskResult(task.name, figures, intervals, {judged.split: judged}, details)
+    tested = Predictions(split, validated.tested - first, predictions, gold)
+    return TaskResult(task.name, figures, intervals, {split: tested}, details)
 
 
 def _percent(interval: Interval) -> Interval:
@@ -271,8 +271,8 @@ def _relatedness(
         **_gradient(protocol.classifier, related.gradient),
         **related.details,
     }
-    judged = Judged("test", np.arange(len(gold)), scores, gold)
-    return TaskResult(encoded.task.name, figures, intervals, {"test": judged}, details)
+    predictions = Predictions("test", np.arange(len(gold)), scores, gold)
+    return TaskResult(encoded.task.name, figures, intervals, {"test": predictions}, details)
 
 
 def _similarity(
@@ -281,23 +281,23 @@ def _similarity(
     task, splits = encoded.task, encoded.task.splits
     figures: dict[str, Any] = {}
     intervals: dict[str, Interval] = {}
-    judged: dict[str, Judged] = {}
+    predictions: dict[str, Predictions] = {}
     for name, sides in encoded.by_split().items():
         first, second = (np.ascontiguousarray(encoded.embeddings[side]) for side in sides)
         gold = np.asarray(splits[name].labels, dtype=np.float64)
         scores = _similarities(protocol, first, second)
-        judged[name] = Judged(name, np.arange(len(gold)), scores, gold)
-        figures[name], of_split = _correlations(scores, gold, options)
-        intervals |= {f"{name}.{key}": interval for key, interval in of_split.items()}
+        predictions[name] = Predictions(name, np.arange(len(gold)), scores, gold)
+        figures[name], split_intervals = _correlations(scores, gold, options)
+        intervals |= {f"{name}.{key}": interval for key, interval in split_intervals.items()}
     undefined = [name for name in splits if np.isnan(figures[name]["pearson"][0])]
     if undefined and (len(undefined) == len(splits) or not task.kind.subsets):
         what = "cosines" if protocol.similarity == "cosine" else "similarities"
-        raise ValueError(_undefined(what, judged[undefined[0]].gold))
+        raise ValueError(_undefined(what, predictions[undefined[0]].gold))
     for name in undefined:
         figures[name] |= dict.fromkeys(CORRELATIONS, (0.0, 1.0))
     if task.kind.subsets:
         sizes = [figures[name]["nsamples"] for name in splits]
-        pairs = [(subset.predicted, subset.gold) for subset in judged.values()]
+        pairs = [(subset.predicted, subset.gold) for subset in predictions.values()]
         predicted, gold = map(np.concatenate, zip(*pairs, strict=True))
         figures["all"] = {}
         for key, correlate in CORRELATIONS.items():
@@ -315,7 +315,7 @@ def _similarity(
     details: dict[str, Any] = {"scored": protocol.scored}
     if undefined:
         details["undefined"] = undefined
-    return TaskResult(task.name, figures, intervals, judged, details)
+    return TaskResult(task.name, figures, intervals, predictions, details)
 
 
 def _similarities(protocol: Protocol, first: Embeddings, second: Embeddings) -> Scores:
@@ -352,8 +352,8 @@ def _groups(encoded: Encoded, _protocol: Protocol, options: dict[str, Any], _: P
     deviations = {key: 100 * metrics[key].deviation for key in ("cl_one", "cl_half")}
     nearest = metrics["nn_cosine"].predicted
     assert nearest is not None
-    judged = Judged(name, np.arange(len(groups)), nearest, groups)
-    return TaskResult(task.name, figures, intervals, {name: judged}, {"deviations": deviations})
+    predictions = Predictions(name, np.arange(len(groups)), nearest, groups)
+    return TaskResult(task.name, figures, intervals, {name: predictions}, {"deviations": deviations})
 
 
 def _retrieval(
@@ -374,8 +374,8 @@ def _retrieval(
     figures |= {direction: recalls._asdict() for direction, recalls in retrieval.recalls.items()}
     details = {"protocol": protocol.name, "epochs": retrieval.epochs, "ranks": retrieval.ranks}
     gold = np.asarray(splits["test"].labels, dtype=np.int64)
-    judged = Judged("test", np.arange(len(gold)), retrieval.nearest, gold)
-    return TaskResult(encoded.task.name, figures, retrieval.intervals, {"test": judged}, details)
+    predictions = Predictions("test", np.arange(len(gold)), retrieval.nearest, gold)
+    return TaskResult(encoded.task.name, figures, retrieval.intervals, {"test": predictions}, details)
 
 
 _SCORERS: dict[str, Callable[[Encoded, Protocol, dict[str, Any], Progress | None], TaskResult]] = {

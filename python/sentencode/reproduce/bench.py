@@ -214,9 +214,17 @@ class Bench:
     def _network(self, row: Row, seed: int, **more: Any) -> NeuralEncoder:
         """The encoder of a row, not fitted."""
         sized = {name: getattr(self.size, of) for name, of in row.sized.items()}
-        of_corpus = self.size.of_corpus.get(row.corpus, {})
+        corpus_options = self.size.of_corpus.get(row.corpus, {})
         ends = {"max_epochs": None} if "max_steps" in more else {}
-        options = {**self.size.training, **of_corpus, **self.shared, **row.options, **sized, **ends, **more}
+        options = {
+            **self.size.training,
+            **corpus_options,
+            **self.shared,
+            **row.options,
+            **sized,
+            **ends,
+            **more,
+        }
         corpus = self.corpora.get(row.corpus)
         tokenizer = corpus.parameters if isinstance(corpus, Parallel) else {}
         vectors = self.vectors if row.vectors else None

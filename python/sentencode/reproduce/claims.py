@@ -156,8 +156,8 @@ def _tested(both: Sequence[Sequence[Evaluated]], task: str) -> Result:
     results = [[run[task] for run in runs] for runs in both]
     if any(result.headline != "acc" for runs in results for result in runs):
         return {}
-    outputs = [[result.judged["test"] for result in runs] for runs in results]
-    correct = [np.mean([one.said == one.gold for one in runs], axis=(0, 1)) for runs in outputs]
+    outputs = [[result.predictions["test"] for result in runs] for runs in results]
+    correct = [np.mean([one.per_seed == one.gold for one in runs], axis=(0, 1)) for runs in outputs]
     p = {"examples": paired_t_test(*correct).p_one_tailed}
     accuracies = [[result.figure("acc") for result in runs] for runs in results]
     if len(accuracies[0]) == len(accuracies[1]) > 1:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..evaluation import Kind, Labelled, Split, Task, TaskResult, bootstrap_mean, read_labelled
 from ..evaluation.metrics.intervals import Interval
-from ..evaluation.metrics.results import Judged
+from ..evaluation.metrics.results import Predictions
 from ..evaluation.statistics.joint_bootstrap import keys_of
 from ..files import as_path
 from ..text.tokenizer import Tokenizer
@@ -206,9 +206,9 @@ def evaluated_labels(encoder: Any, labels: Labels, *, resamples: int) -> dict[st
             "ntest": len(gold),
         }
         keys = keys_of(_split(test, list(number)))
-        judged = Judged("test", np.arange(len(gold)), predicted, gold, keys=keys)
+        predictions = Predictions("test", np.arange(len(gold)), predicted, gold, keys=keys)
         intervals = {"acc": Interval(100 * low, 100 * high)}
-        results[name] = TaskResult(name, figures, intervals, {"test": judged}, {"classes": list(number)})
+        results[name] = TaskResult(name, figures, intervals, {"test": predictions}, {"classes": list(number)})
     return results
 
 

@@ -208,7 +208,7 @@ ROWS: dict[str, Callable[[Benchmark], Choice]] = {
 
 # --- the tables ---
 
-_DRAWN = ("SIF", "LAES-RES")  # in figure 2
+_FIGURE_ROWS = ("SIF", "LAES-RES")  # in figure 2
 
 
 class Report(CommonReport):
@@ -311,7 +311,7 @@ FAMILY = Experiment(
     tables={
         "I": _Table1([name for name in ROWS if name != "LAES-BRES (cat)"]),
         "II": _Table2(["LAES-BRES (cat)"]),
-        "figure-2": _Figure2(_DRAWN),
+        "figure-2": _Figure2(_FIGURE_ROWS),
     },
     report_class=Report,
 )
@@ -368,10 +368,10 @@ def reproduce(
     resamples = checked_int("resamples", resamples, 1)
     seed = checked_int("seed", seed, 0, 2**64 - 1)
     wanted_tables, wanted_rows = FAMILY.selected(tables, rows)
-    if tables is not None and "figure-2" in wanted_tables and not {*_DRAWN} <= {*wanted_rows}:
-        raise ValueError(f"figure 2 requires the rows {' and '.join(_DRAWN)}")
-    draws = out is not None and "figure-2" in wanted_tables and {*_DRAWN} <= {*wanted_rows}
-    if draws and importlib.util.find_spec("matplotlib") is None:
+    if tables is not None and "figure-2" in wanted_tables and not {*_FIGURE_ROWS} <= {*wanted_rows}:
+        raise ValueError(f"figure 2 requires the rows {' and '.join(_FIGURE_ROWS)}")
+    needs_matplotlib = out is not None and "figure-2" in wanted_tables and {*_FIGURE_ROWS} <= {*wanted_rows}
+    if needs_matplotlib and importlib.util.find_spec("matplotlib") is None:
         raise ImportError(
             "figure 2 requires matplotlib: pip install 'sentencode[plot]', or omit it from the tables"
         )

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..evaluation import Report as Judged
+from ..evaluation import Report as Evaluated
 from ..evaluation import Task, load_groups
 from ..evaluation.report.averages import Average as MeanOfTasks
 from ..evaluation.report.averages import averaged
@@ -54,7 +54,7 @@ def _measured(bench: Any, encoder: Any, result: Result) -> Result:
     scores: Result = {}
     path = bench.report_of(result["row"], result["seed"])
     if row.tasks is None:
-        report = Judged.load(path)
+        report = Evaluated.load(path)
         for name, tasks in _LOCAL.items():
             if set(tasks) <= set(report):
                 scores[name] = _mean(report, name, tasks, bench.evaluator.resamples)
@@ -106,7 +106,7 @@ def _distances(corpus: Parallel, tasks: Sequence[Task]) -> Result:
     return scores
 
 
-def _mean(report: Judged, name: str, tasks: Sequence[str], resamples: int) -> Result:
+def _mean(report: Evaluated, name: str, tasks: Sequence[str], resamples: int) -> Result:
     unit = "acc" if name.endswith("accuracy") else "correlation"
     mean = averaged(report, MeanOfTasks(name, 0.0, unit, tuple(tasks)), resamples=resamples)
     assert mean.interval is not None
@@ -265,8 +265,8 @@ def reproduce(
     if rows is None and size == "cpu" and tables is None:
         rows = ["grid"]
     if rows is not None:
-        of_grid = [row for corpus in CORPORA if corpus in labels for row in GRID[corpus]]
-        rows = [row for name in rows for row in (of_grid if name == "grid" else (name,))]
+        grid_rows = [row for corpus in CORPORA if corpus in labels for row in GRID[corpus]]
+        rows = [row for name in rows for row in (grid_rows if name == "grid" else (name,))]
     corpora = {name: _corpus(name, files, chosen) for name, files in labels.items()}
     further = [] if coco is None else [load_groups(coco, "lines", name="COCO")]
     further += [] if hyter is None else [load_groups(hyter, name="HyTER")]

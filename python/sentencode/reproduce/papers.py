@@ -44,8 +44,8 @@ def published(family: str) -> dict[str, Any]:
     for name in dict.fromkeys(figure.table for figure in figures):
         rows = tables.setdefault(name, {})
         for row, figure in _rows(PAPERS[family], name):
-            of_task = rows.setdefault(row, {}).setdefault(figure.task, {})
-            of_task[_key(figure)] = int(figure.value) if figure.metric == "n_h" else figure.value
+            task_figures = rows.setdefault(row, {}).setdefault(figure.task, {})
+            task_figures[_key(figure)] = int(figure.value) if figure.metric == "n_h" else figure.value
     paper = figures[0].paper
     return {"citation": paper.citation, "notes": list(paper.notes), "tables": tables}
 

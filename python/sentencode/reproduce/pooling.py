@@ -436,10 +436,10 @@ def reproduce(
     read = {name: _labels(name, files, chosen) for name, files in labels.items()}
     for name, task in _TASKS.items():
         try:
-            of_task = load_task(task, data, partial=partial)
+            labelled_task = load_task(task, data, partial=partial)
         except FileNotFoundError:
             continue
-        read[name] = labels_of_task(of_task, _TESTS[name][0], most=chosen.examples.get(name))
+        read[name] = labels_of_task(labelled_task, _TESTS[name][0], most=chosen.examples.get(name))
     if (teacher is None) != (not sentences):
         raise ValueError("a teacher requires sentences, and sentences a teacher: give both, or neither")
     if teacher is not None:

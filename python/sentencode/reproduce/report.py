@@ -146,11 +146,11 @@ class Report:
 
     def marked(self, columns: Sequence[str], figures: Mapping[str, str]) -> list[str]:
         """Figures of the paper, marked where they depend on another protocol than ours."""
-        learnt = {f"{one.task} {one.metric}" for one in self.of_other_protocols()}
+        learnt = {f"{one.task} {one.metric}" for one in self.other_protocol_figures()}
         marks = ((column, f" {MARK}" if column in learnt else "") for column in columns)
         return [figures[column] + mark if column in figures else MISSING for column, mark in marks]
 
-    def of_other_protocols(self) -> list[PublishedFigure]:
+    def other_protocol_figures(self) -> list[PublishedFigure]:
         """The paper's figures that depend on another protocol than ours; none of trained classifiers."""
         if "labels" in self.settings:
             return []

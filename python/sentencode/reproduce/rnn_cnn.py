@@ -84,7 +84,7 @@ _WIDE = {"channels": "channels", "inner": "inner"}
 _SMALL = {"hidden": "small", **_WIDE}
 _DOUBLE = {"hidden": "double", **_WIDE}
 _LARGE = {"hidden": "large", **_WIDE}
-_FED = {
+_INPUT_MODES = {
     "Teacher-Forcing": "teacher_forcing",
     "Always Sampling": "always_sampling",
     "Uniform Sampling": "uniform_sampling",
@@ -105,7 +105,7 @@ _TABLE_1 = {
     **{
         f"autoregressive {kind.upper()}, {name}": _rnn_cnn(decoder=f"autoregressive_{kind}", feeding=feeding)
         for kind in ("rnn", "cnn")
-        for name, feeding in _FED.items()
+        for name, feeding in _INPUT_MODES.items()
     },
     "predict-all-words RNN": _rnn_cnn(decoder="rnn"),
     "predict-all-words CNN": _rnn_cnn(),
@@ -163,7 +163,7 @@ _CLAIMS = (
             _TASKS_1,
         )
         for kind in ("RNN", "CNN")
-        for name in _FED
+        for name in _INPUT_MODES
     ),
     Claim(
         "mean and max are better than max",
@@ -264,8 +264,8 @@ FAMILY = Family(
     further=("SNLI",),
     ordered=True,
     claims=_CLAIMS,
-    measure=lambda bench, encoder, found: (
-        {"training hours": {"value": found["minutes"] / 60}} if "minutes" in found else {}
+    measure=lambda bench, encoder, result: (
+        {"training hours": {"value": result["minutes"] / 60}} if "minutes" in result else {}
     ),
 )
 

@@ -69,7 +69,7 @@ class Scores(Table):
 
     def notes(self, report: Report) -> Iterator[str]:
         """What the marks mean."""
-        yield from _PROTOCOLS[not report.of_other_protocols() :]
+        yield from _PROTOCOLS[not report.other_protocol_figures() :]
         if self.remark:
             yield self.remark
 

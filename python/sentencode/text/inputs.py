@@ -175,8 +175,8 @@ def unit_of(sentences: Any) -> str:
         >>> unit_of(["A man."]), unit_of("books.txt")
         ('sentences', 'B')
     """
-    of_files = isinstance(sentences, (str, os.PathLike)) or getattr(sentences, "files", None)
-    return "B" if of_files else "sentences"
+    from_files = isinstance(sentences, (str, os.PathLike)) or getattr(sentences, "files", None)
+    return "B" if from_files else "sentences"
 
 
 def gathered(items: Iterable[Any], size: int, text: int | None) -> Iterator[list[Any]]:

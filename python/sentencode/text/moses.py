@@ -146,10 +146,10 @@ class Moses:
             fits = isinstance(written, list) and written and all(isinstance(word, str) for word in written)
             if not fits or any(word.lower() != small for word in written):
                 raise ValueError(f"casing: {small!r:.40} must have ways of writing it, got {written!r:.80}")
-        found = cls(content["language"])
-        found.casing_ = casing
-        found._make()
-        return found
+        moses = cls(content["language"])
+        moses.casing_ = casing
+        moses._make()
+        return moses
 
     def __getstate__(self) -> dict[str, Any]:
         return {"language": self.language, "casing_": self.casing_}
@@ -185,16 +185,16 @@ class Moses:
 
     def _tokens(self, sentence: Any, i: int | None) -> list[str]:
         text = self._normalizer.normalize(_text(sentence, i))
-        found: list[str] = self._tokenizer.tokenize(text, escape=False)
-        return found
+        tokens: list[str] = self._tokenizer.tokenize(text, escape=False)
+        return tokens
 
     def _prepared(self, sentence: Any, i: int | None) -> str:
         text = " ".join(self._tokens(sentence, i))
         if self._truecaser is None:
             return text
         # As Moses does: without `use_known`, sacremoses changes the casing of words within a sentence, too.
-        found: str = self._truecaser.truecase(text, return_str=True, use_known=True)
-        return found
+        truecased: str = self._truecaser.truecase(text, return_str=True, use_known=True)
+        return truecased
 
     def _restored(self, sentence: Any, i: int | None) -> str:
         words = _text(sentence, i).split()
@@ -204,8 +204,8 @@ class Moses:
             # In Czech, sacremoses looks at the end of the sentence where Moses looks at the words before a
             # number: it joins each number to what is before it if the sentence ends with one and a point.
             words = [*words, _END]
-        found: str = self._detokenizer.detokenize(words, unescape=False) if words else ""
-        return found.removesuffix(_END).rstrip()
+        text: str = self._detokenizer.detokenize(words, unescape=False) if words else ""
+        return text.removesuffix(_END).rstrip()
 
 
 def _text(sentence: Any, i: int | None) -> str:

@@ -27,7 +27,7 @@ from sentencode.evaluation import (
     paired_t_test,
     williams_test,
 )
-from sentencode.evaluation.metrics.results import Judged
+from sentencode.evaluation.metrics.results import Predictions
 from sentencode.evaluation.statistics.seeds import over_runs
 
 
@@ -60,7 +60,7 @@ def test_a_row_for_each_task_and_test(comparisons):
 
 
 def test_accuracies_are_tested_example_by_example(two, comparisons):
-    right = [report["kind"].judged["test"].predicted == report["kind"].judged["test"].gold for report in two]
+    right = [report["kind"].predictions["test"].predicted == report["kind"].predictions["test"].gold for report in two]
     for row, expected in zip(comparisons[:3], (mcnemar_test(*right), paired_t_test(*right)), strict=False):
         assert (row.a, row.b) == tuple(report["kind"]["acc"] for report in two) or row.a == pytest.approx(
             two[0]["kind"]["acc"], abs=0.01
@@ -82,7 +82,7 @@ def test_correlations_are_those_of_the_report(two, comparisons):
         assert row.difference == pytest.approx(row.a - row.b)
         assert row.interval.low <= row.difference <= row.interval.high
         assert row.n == (24 if row.part in ("one", "two.three") else 48)
-    one = [report["similar"].judged["one"] for report in two]
+    one = [report["similar"].predictions["one"] for report in two]
     expected = williams_test(one[0].predicted, one[1].predicted, one[0].gold)
     assert comparisons.of("similar")[0].p_one_tailed == expected.p_one_tailed
 
@@ -118,10 +118,10 @@ def test_the_weighted_mean_has_an_interval_in_the_report(two):
 
 
 def test_examples_on_which_two_differ(two, comparisons):
-    a, b = (report["kind"].judged["test"] for report in two)
+    a, b = (report["kind"].predictions["test"] for report in two)
     differing = comparisons.differing("kind")
     assert (
-        len(differing) == np.sum(a.predicted[np.argsort(a.places)] != b.predicted[np.argsort(b.places)]) > 0
+        len(differing) == np.sum(a.predicted[np.argsort(a.indices)] != b.predicted[np.argsort(b.indices)]) > 0
     )
     for example in differing:
         (sentence,) = example.sentences
@@ -147,10 +147,10 @@ def test_other_folds_order_examples_otherwise(two):
         se.evaluate(made.Noisy(0.5), task, options={"folds": folds}, resamples=20, name=f"{folds}")
         for folds in (3, 5)
     )
-    assert (a["nested"].judged["all"].places != b["nested"].judged["all"].places).any()
+    assert (a["nested"].predictions["all"].indices != b["nested"].predictions["all"].indices).any()
     right = [
-        np.sort(one.places[one.predicted == one.gold])
-        for one in (a["nested"].judged["all"], b["nested"].judged["all"])
+        np.sort(one.indices[one.predicted == one.gold])
+        for one in (a["nested"].predictions["all"], b["nested"].predictions["all"])
     ]
     only = [len(np.setdiff1d(*pair)) for pair in (right, right[::-1])]
     row = se.compare(a, b)[0]
@@ -251,12 +251,12 @@ def test_wrong_arguments():
         se.compare(made.report("good", 0.1), {})
 
 
-def judged_as(name, figures, gold, *seeds):
+def result_of(name, figures, gold, *seeds):
     """A report of one task with these predictions."""
     runs = []
-    for said in seeds:
-        predictions = Judged("test", np.arange(len(gold)), np.asarray(said), gold)
-        runs.append(TaskResult("t", figures, judged={"test": predictions}))
+    for predicted in seeds:
+        predictions = Predictions("test", np.arange(len(gold)), np.asarray(predicted), gold)
+        runs.append(TaskResult("t", figures, predictions={"test": predictions}))
     result = over_runs(runs, resamples=10) if len(runs) > 1 else runs[0]
     if len(runs) > 1:
         result.details["seeds"] = len(runs)
@@ -273,7 +273,7 @@ def test_dependent_examples_are_tested_as_groups(figures):
     for seed in range(60):
         random = np.random.default_rng(seed)
         rights = np.repeat(random.random((2, 100)) < 0.5, 5, axis=1)
-        a, b = (judged_as("ab"[i], figures, gold, np.where(rights[i], gold, -1)) for i in range(2))
+        a, b = (result_of("ab"[i], figures, gold, np.where(rights[i], gold, -1)) for i in range(2))
         comparisons = se.compare(a, b, resamples=200)
         small.append([row.p_two_tailed < 0.1 for row in comparisons])
     assert (np.mean(small, axis=0) < 0.21).all()  # they were 0.4 and more
@@ -285,7 +285,7 @@ def test_dependent_examples_are_tested_as_groups(figures):
     assert {row.n for row in comparisons} == {100}
     assert "are not independent, so that groups are tested" in comparisons.to_markdown()
     assert "are not independent" in comparisons.to_dict()["notes"]["t"]
-    right = [report["t"].judged["test"].predicted == gold for report in (a, b)]
+    right = [report["t"].predictions["test"].predicted == gold for report in (a, b)]
     expected = paired_bootstrap(*right, groups=gold, resamples=200)
     assert comparisons[2].interval == pytest.approx([100 * end for end in expected.interval])
 
@@ -295,9 +295,9 @@ def test_all_seeds_are_compared(tmp_path):
     gold = random.integers(0, 2, 300)
     accuracies = ((0.9, 0.6, 0.6), (0.7, 0.7))
     seeds = [[np.where(random.random(300) < share, gold, 1 - gold) for share in each] for each in accuracies]
-    a, b = (judged_as(name, {"acc": 1.0}, gold, *each) for name, each in zip("ab", seeds, strict=True))
+    a, b = (result_of(name, {"acc": 1.0}, gold, *each) for name, each in zip("ab", seeds, strict=True))
     comparisons = se.compare(a, b, resamples=500)
-    means = [np.mean([said == gold for said in each], axis=0) for each in seeds]
+    means = [np.mean([predicted == gold for predicted in each], axis=0) for each in seeds]
     for row in comparisons:
         assert (row.a, row.b) == pytest.approx([100 * mean.mean() for mean in means])
         assert row.difference == pytest.approx(row.a - row.b)
@@ -314,7 +314,7 @@ def test_all_seeds_are_compared(tmp_path):
         report.to_json(tmp_path / name)
     read = [Report.load(tmp_path / name) for name in "ab"]
     assert list(se.compare(*read, resamples=500)) == list(comparisons)
-    one = judged_as("one", {"acc": 1.0}, gold, seeds[1][0])
+    one = result_of("one", {"acc": 1.0}, gold, seeds[1][0])
     assert se.compare(a, one, resamples=20)[0].b == pytest.approx(100 * np.mean(seeds[1][0] == gold))
 
 
@@ -323,24 +323,24 @@ def test_f1_is_compared_by_the_bootstrap():
 
     random = np.random.default_rng(2)
     gold = (random.random(400) < 0.7).astype(int)
-    said = [np.where(random.random(400) < share, gold, 1 - gold) for share in (0.8, 0.7)]
+    predicted = [np.where(random.random(400) < share, gold, 1 - gold) for share in (0.8, 0.7)]
     figures = {"acc": 1.0, "f1": 1.0}
-    a, b = (judged_as(name, figures, gold, one) for name, one in zip("ab", said, strict=True))
+    a, b = (result_of(name, figures, gold, one) for name, one in zip("ab", predicted, strict=True))
     comparisons = se.compare(a, b, resamples=4000)
     assert [row.figure for row in comparisons] == ["acc"] * 3 + ["f1"]
     row = comparisons[3]
     assert row.test == "paired bootstrap"
-    assert (row.a, row.b) == pytest.approx([100 * f1_score(gold, one) for one in said])
+    assert (row.a, row.b) == pytest.approx([100 * f1_score(gold, one) for one in predicted])
     assert row.difference == row.statistic == pytest.approx(row.a - row.b)
     samples = random.integers(0, 400, (1500, 400))
-    apart = [100 * np.subtract(*(f1_score(gold[i], one[i]) for one in said)) for i in samples]
+    apart = [100 * np.subtract(*(f1_score(gold[i], one[i]) for one in predicted)) for i in samples]
     assert row.interval == pytest.approx(np.percentile(apart, [2.5, 97.5]), abs=0.5)
     assert row.p_one_tailed <= row.p_two_tailed < 0.05
     other = se.compare(b, a, resamples=4000)[3]
     assert other.p_one_tailed > 0.95
     assert other.difference == -row.difference
 
-    seeds = judged_as("seeds", figures, gold, *said)
+    seeds = result_of("seeds", figures, gold, *predicted)
     comparisons = se.compare(seeds, b, resamples=500)[3]
     assert comparisons.test == "paired bootstrap over seeds"
     assert comparisons.a == pytest.approx(np.mean([row.a, row.b]))
@@ -349,9 +349,9 @@ def test_f1_is_compared_by_the_bootstrap():
 def test_seeds_that_agree_are_one():
     random = np.random.default_rng(1)
     gold = random.integers(0, 2, 200)
-    said = [np.where(random.random(200) < share, gold, 1 - gold) for share in (0.8, 0.7)]
-    a, b = (judged_as(name, {"acc": 1.0}, gold, *[one] * 3) for name, one in zip("ab", said, strict=True))
-    alone = (judged_as(name, {"acc": 1.0}, gold, one) for name, one in zip("ab", said, strict=True))
+    predicted = [np.where(random.random(200) < share, gold, 1 - gold) for share in (0.8, 0.7)]
+    a, b = (result_of(name, {"acc": 1.0}, gold, *[one] * 3) for name, one in zip("ab", predicted, strict=True))
+    alone = (result_of(name, {"acc": 1.0}, gold, one) for name, one in zip("ab", predicted, strict=True))
     comparisons, expected = se.compare(a, b), se.compare(*alone)
     for row, other in zip(comparisons, expected, strict=True):
         assert row[3:6] == pytest.approx(other[3:6])
@@ -364,20 +364,20 @@ def test_seeds_of_correlations():
     random = np.random.default_rng(2)
     gold = random.normal(size=200)
     seeds = [[gold + noise * random.normal(size=200) for noise in each] for each in ((0.3, 0.9), (1, 1.1))]
-    a, b = (judged_as(name, {"pearson": 0.5}, gold, *each) for name, each in zip("ab", seeds, strict=True))
+    a, b = (result_of(name, {"pearson": 0.5}, gold, *each) for name, each in zip("ab", seeds, strict=True))
     comparisons = se.compare(a, b, resamples=300)
     assert [(row.figure, row.test) for row in comparisons] == [
         (figure, "paired bootstrap over seeds") for figure in ("pearson", "spearman")
     ]
     for row, of in zip(comparisons, (stats.pearsonr, stats.spearmanr), strict=True):
-        expected = [100 * np.mean([of(said, gold)[0] for said in each]) for each in seeds]
+        expected = [100 * np.mean([of(predicted, gold)[0] for predicted in each]) for each in seeds]
         assert (row.a, row.b) == pytest.approx(expected)
         assert row.interval.low < row.difference < row.interval.high
 
 
 def test_old_reports_of_several_seeds_compare_the_first():
     gold = np.arange(20) % 2
-    old, new = (judged_as(name, {"acc": 1.0}, gold, gold) for name in ("old", "new"))
+    old, new = (result_of(name, {"acc": 1.0}, gold, gold) for name in ("old", "new"))
     old["t"].details["seeds"] = 3
     text = se.compare(old, new, resamples=20).to_markdown()
     assert "t: the report has the predictions of the first of a's 3 seeds: they are compared." in text

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -16,7 +17,8 @@ import reports as made
 
 import sentencode as se
 from sentencode import evaluation
-from sentencode.evaluation import Comparisons, Report
+from sentencode.evaluation import Comparisons, Report, TaskResult
+from sentencode.evaluation.metrics import Predictions
 
 SAVED = Path(__file__).parent / "saved_before_rooms"
 
@@ -34,7 +36,7 @@ SAVED = Path(__file__).parent / "saved_before_rooms"
         ("protocols", ["PROTOCOLS", "Protocol", "protocol_named"]),
         ("published", ["Paper", "PublishedFigure", "published", "published_for"]),
         ("relatedness", ["relate"]),
-        ("report", ["Curve", "Judged", "Report", "TaskResult", "Wrong"]),
+        ("report", ["Curve", "Judged", "Predictions", "Report", "TaskResult", "Wrong"]),
         ("retrieval", ["Ranking"]),
         ("significance", ["Comparison", "mcnemar_test"]),
         ("solver", ["LogisticSolutions", "fit_logistic"]),
@@ -65,6 +67,17 @@ print([str(one.message) for one in caught if one.category is DeprecationWarning]
     assert shown.stdout.splitlines() == ["True True True", str([message])]
 
 
+def test_old_names_of_predictions():
+    predictions = Predictions("test", np.arange(2), np.array([0, 1]), np.array([1, 1]))
+    result = TaskResult("MR", {"acc": 50.0}, predictions={"test": predictions})
+    with pytest.warns(DeprecationWarning, match="TaskResult.judged is now predictions"):
+        assert result.judged["test"] is predictions
+    with pytest.warns(DeprecationWarning, match="Predictions.places is now indices"):
+        assert predictions.places is predictions.indices
+    with pytest.warns(DeprecationWarning, match="Predictions.said is now per_seed"):
+        assert predictions.said.shape == (1, 2)
+
+
 def test_pickles_are_read():
     """Of a report, a comparison, a protocol, a task, a published figure, a baseline and a test."""
     with open(SAVED / "things.pickle", "rb") as file:
@@ -73,6 +86,7 @@ def test_pickles_are_read():
     assert type(report) is Report
     assert "kind" in report.to_markdown()
     assert report["kind"].wrong() is not None
+    assert len(report["kind"].predictions["test"].indices)
     assert type(compared) is Comparisons
     assert compared.to_markdown() == se.compare(report, _other(report, compared), resamples=50).to_markdown()
     assert things["protocol"] == evaluation.PROTOCOLS["senteval-torch"]

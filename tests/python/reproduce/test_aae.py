@@ -320,7 +320,7 @@ def test_command(folder, tmp_path, capsys, monkeypatch):
     shown = capsys.readouterr()
     assert "Table 1" in shown.out
     assert "mean-max AAE, ours" in shown.out
-    assert "kept in aae-results: " in shown.out
+    assert "results in aae-results: " in shown.out
     assert shown.err == ""
     result = json.loads((tmp_path / "aae-results/rows/mean-max-aae-0.json").read_text())
     assert result["steps"] == 2

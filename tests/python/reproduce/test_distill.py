@@ -201,7 +201,7 @@ def test_command(files, tmp_path, capsys):
     assert main(command) == 0
     shown = capsys.readouterr().out
     assert "word vectors, weighted mean" in shown
-    assert "kept in" in shown
+    assert "results in" in shown
     assert main([*command, "--bfloat16", "--resume"]) == 1
     assert "bfloat16 is for teachers of sentence-transformers" in capsys.readouterr().err
     assert main([*command[:-1], "--rows", "no-such", "--resume"]) == 1

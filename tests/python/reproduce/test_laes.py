@@ -224,7 +224,7 @@ def test_command(data, vectors, tmp_path, capsys, monkeypatch):
     assert "laes-results holds results: resume to keep them" in capsys.readouterr().err
     monkeypatch.setattr(laes, "_cell", lambda *_: pytest.fail("computed again"))
     assert main([*command, "--partial", "--resume"]) == 0
-    assert "kept in laes-results: results.json" in capsys.readouterr().out
+    assert "results in laes-results: results.json" in capsys.readouterr().out
 
 
 def test_figure_alone(data, vectors, tmp_path, capsys, monkeypatch):

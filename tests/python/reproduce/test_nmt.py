@@ -17,8 +17,7 @@ for needed in ("sacrebleu", "sacremoses", "tokenizers"):
 
 import sentencode as se
 from sentencode.cli import main
-from sentencode.evaluation import Report as Judged
-from sentencode.evaluation import bleu
+from sentencode.evaluation import Report, bleu
 from sentencode.reproduce import nmt
 from sentencode.reproduce.correlations import permutation_test
 from sentencode.reproduce.parallel import parallel_of_files
@@ -147,9 +146,9 @@ def test_embeddings_are_evaluated_on_preprocessed_texts(done, folder):
     rows = encoder.encode(corpus.source.prepare(task["all"].sentences[0]))
     neighbours = se.evaluation.nearest_neighbours(rows, task["all"].labels).value
     assert result["scores"]["COCO neighbour_accuracy"]["value"] == pytest.approx(100 * neighbours)
-    predictions = Judged.load(out / "reports" / f"{Path(result['encoder']).stem}.json")
-    assert result["scores"]["HyTER cluster_accuracy"]["value"] == predictions["HyTER"].figure("cl_half")
-    mean = np.mean([predictions[task].figure("acc") for task in ("CR", "TREC")])
+    evaluated = Report.load(out / "reports" / f"{Path(result['encoder']).stem}.json")
+    assert result["scores"]["HyTER cluster_accuracy"]["value"] == evaluated["HyTER"].figure("cl_half")
+    mean = np.mean([evaluated[task].figure("acc") for task in ("CR", "TREC")])
     assert result["scores"]["local-2 accuracy"]["value"] == pytest.approx(mean)
     interval = result["scores"]["local-2 accuracy"]
     assert interval["low"] <= interval["value"] <= interval["high"]
@@ -218,7 +217,7 @@ def test_every_row_of_the_paper_is_there():
 
 
 @pytest.mark.parametrize(
-    ("language", "asked", "said", "within"),
+    ("language", "question", "printed", "within"),
     [
         ("de", "heads and BLEU", 0.31, 0.005),
         ("cs", "heads and BLEU", 0.87, 0.015),  # of test; of the development set it is 0.88
@@ -227,10 +226,10 @@ def test_every_row_of_the_paper_is_there():
         ("de", "heads and metrics of vectors", -0.18, 0.06),  # the same
     ],
 )
-def test_correlations_of_the_papers_own_figures_are_those_of_its_text(language, asked, said, within):
+def test_correlations_of_the_papers_own_figures_are_those_of_its_text(language, question, printed, within):
     (means, _) = (table for table in CORRELATIONS.content(paper_figures(language)))
-    (row,) = [row for row in means[2] if row[0] == f"{language}, {asked}"]
-    assert float(row[2].split(" ")[0]) == pytest.approx(said, abs=within)
+    (row,) = [row for row in means[2] if row[0] == f"{language}, {question}"]
+    assert float(row[2].split(" ")[0]) == pytest.approx(printed, abs=within)
     if int(row[1]) < 8:
         assert row[3] == "-"  # too few to resample
     else:

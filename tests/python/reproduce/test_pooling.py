@@ -166,8 +166,8 @@ def test_rows_are_evaluated_by_their_own_classifier(done, folder):
         if result["row"] != RATINGS:
             expected = 100 * encoder.score(test.sentences, test.labels)
             assert result["scores"]["SNLI accuracy"]["value"] == pytest.approx(expected, abs=0.01)
-            said = Report.load(out / "reports" / f"{result['encoder'].removesuffix('.sentencode')}.json")
-            predictions = said["SNLI"].judged["test"]
+            evaluated = Report.load(out / "reports" / f"{result['encoder'].removesuffix('.sentencode')}.json")
+            predictions = evaluated["SNLI"].predictions["test"]
             assert (encoder.classes_[predictions.predicted] == encoder.predict(test.sentences)).all()
             assert (encoder.classes_[predictions.gold] == test.labels).all()
     settings = report.settings["labels"]
@@ -206,7 +206,7 @@ def test_findings_have_paired_tests(done):
     assert set(findings) == {(GENERALIZED, MAX), (GENERALIZED, NONE), (ATTENTION, NONE), (NONE, FIRST)}
     right = []
     for row in ("generalized-pooling-nli", "max-pooling-nli"):
-        both = [Report.load(out / "reports" / f"{row}-{seed}.json")["SNLI"].judged["test"] for seed in (0, 1)]
+        both = [Report.load(out / "reports" / f"{row}-{seed}.json")["SNLI"].predictions["test"] for seed in (0, 1)]
         right.append(np.mean([one.predicted == one.gold for one in both], axis=0))
     p = findings[GENERALIZED, MAX]["p"]
     assert p["examples"] == pytest.approx(paired_t_test(*right).p_one_tailed)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from .custom import load_groups, load_tsv_task
 from .images import convert_coco_pickles
 from .labelled import Labelled, read_labelled
 from .nli import load_nli_task
-from .own import load_groups, load_tsv_task
 from .senteval import load_task, task_kind, task_names
 from .task import Kind, Split, Task, digest_of
 

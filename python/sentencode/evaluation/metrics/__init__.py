@@ -20,7 +20,8 @@ from .paraphrase import (
     nearest_neighbours,
 )
 from .protocols import PROTOCOLS, Protocol, protocol_named
-from .results import Curve, Judged, TaskResult, Wrong
+from .results import Curve, Predictions, TaskResult, Wrong
+from .results import Judged as Judged  # the old name
 from .retrieval import Ranking
 from .scores import accuracy, cosine_of_pairs, f1, mean_squared_error, pearson, spearman
 from .solver import LogisticSolutions, fit_logistic
@@ -31,11 +32,11 @@ __all__ = [
     "Bleu",
     "Curve",
     "Interval",
-    "Judged",
     "LinearDiscriminant",
     "LogisticSolutions",
     "Optimum",
     "Paraphrases",
+    "Predictions",
     "Protocol",
     "Ranking",
     "ScikitLearn",

@@ -148,7 +148,7 @@ class Optimum:
             np.stack(folds),
             problems,
             classes=examples.classes,
-            places=None if pairs else examples.sides[0],
+            indices=None if pairs else examples.sides[0],
             pairs=pairs,
             parts=examples.parts,
             tolerance=self.tolerance,

@@ -197,8 +197,8 @@ def resampled_differences(
     a: ArrayLike, b: ArrayLike, gold: ArrayLike, correlation: Correlation, resamples: int, seed: int
 ) -> NDArray[np.float64]:
     """Correlation of `a` with `gold` minus that of `b`, on the same resamples."""
-    of_a, of_b = (resampled_correlations(x, gold, correlation, resamples, seed) for x in (a, b))
-    return of_a - of_b
+    resampled_a, resampled_b = (resampled_correlations(x, gold, correlation, resamples, seed) for x in (a, b))
+    return resampled_a - resampled_b
 
 
 def resampled_in_parts(

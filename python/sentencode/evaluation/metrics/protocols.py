@@ -153,14 +153,16 @@ def protocol_named(protocol: str | Protocol, **options: Any) -> Protocol:
     similarity = options.pop("similarity", protocol.similarity)
     folds, seeds = options.pop("folds", protocol.folds), options.pop("seeds", protocol.seeds)
     classifier: Any = protocol.classifier
-    of_ranking, of_classifier = ([f.name for f in fields(part)] for part in (protocol.ranking, classifier))
+    ranking_options, classifier_options = (
+        [f.name for f in fields(part)] for part in (protocol.ranking, classifier)
+    )
     for option in options:
-        if option not in (*of_ranking, *of_classifier):
-            known = dict.fromkeys(["folds", "seeds", "similarity", *of_classifier, *of_ranking])
+        if option not in (*ranking_options, *classifier_options):
+            known = dict.fromkeys(["folds", "seeds", "similarity", *classifier_options, *ranking_options])
             advice = f" SentEval's {option} is {_SENTEVAL[option]} here." if option in _SENTEVAL else ""
             raise TypeError(
                 f"{protocol.name} has no option {option!r}: there are {', '.join(known)}.{advice}"
             )
-    ranking = replace(protocol.ranking, **{key: options[key] for key in options if key in of_ranking})
-    classifier = replace(classifier, **{key: options[key] for key in options if key in of_classifier})
+    ranking = replace(protocol.ranking, **{key: options[key] for key in options if key in ranking_options})
+    classifier = replace(classifier, **{key: options[key] for key in options if key in classifier_options})
     return Protocol(name, classifier, folds, seeds, ranking, similarity)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -14,8 +15,10 @@ from ..data import Split
 from .intervals import Interval
 from .scores import ranks_apart
 
-__all__ = ["Curve", "Judged", "TaskResult", "Wrong", "examples_of", "is_class", "labelled", "plain"]
+__all__ = ["Curve", "Predictions", "TaskResult", "Wrong", "examples_of", "is_class", "labelled", "plain"]
 
+# Old name, in pickles and in part in the format of reports -> attribute.
+_ATTRIBUTES = {"places": "indices", "judged": "predictions", "drawn": "resampled"}
 # Further scores that tables show of a task, by its headline score.
 _BELOW = {
     "acc": ("f1",),
@@ -24,13 +27,23 @@ _BELOW = {
 }
 
 
+def _renamed(old: str, new: str) -> Any:
+    """The property of the old name of an attribute."""
+
+    def read(self: Any) -> Any:
+        warnings.warn(f"{old} is now {new}", DeprecationWarning, stacklevel=2)
+        return getattr(self, new)
+
+    return property(read, doc=f"The old name of `{new}`.")
+
+
 @dataclass(frozen=True, eq=False)
-class Judged:
+class Predictions:
     """Predictions and gold labels of the examples of a split.
 
     Attributes:
         split: Name of the split.
-        places: Indices of the examples in the split.
+        indices: Indices of the examples in the split.
         predicted: Predicted classes or scores; those of the first seed, if there are several.
         gold: Gold classes or scores.
         by_seed: Predictions of each of several seeds, `(seeds, examples)`.
@@ -39,16 +52,25 @@ class Judged:
     """
 
     split: str
-    places: NDArray[np.int64]
+    indices: NDArray[np.int64]
     predicted: NDArray[Any]
     gold: NDArray[Any]
     by_seed: NDArray[Any] | None = None
     keys: NDArray[np.int64] | None = None
 
     @property
-    def said(self) -> NDArray[Any]:
-        """Predictions of each seed, `(seeds, examples)`."""
+    def per_seed(self) -> NDArray[Any]:
+        """Predictions of each seed, `(seeds, examples)`; with one seed `(1, examples)`."""
         return self.predicted[None] if self.by_seed is None else self.by_seed
+
+    places = _renamed("Predictions.places", "indices")
+    said = _renamed("Predictions.said", "per_seed")
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update({_ATTRIBUTES.get(key, key): value for key, value in state.items()})
+
+
+Judged = Predictions  # the old name, which pickles have
 
 
 class Wrong(NamedTuple):
@@ -120,23 +142,30 @@ class TaskResult(Mapping[str, Any]):
         task: Name of the task.
         figures: SentEval's keys and values: accuracies in percent, correlations from -1 to 1.
         intervals: Confidence intervals; keys of nested scores are joined by dots.
-        judged: Predictions of all examples, by split.
+        predictions: Predictions of all examples, by split.
         details: The protocol, how pairs were scored, the chosen penalties, the convergence of the solver
             (largest gradient and its tolerance, largest gap, most iterations, number of fits and of those
             that stopped short), seconds.
         error: Why there are no scores; None if there are.
         splits: The task's examples; None for a report that was read from a file.
-        drawn: Cache of resampled scores, by the number of resamples and the seed.
+        resampled: Cache of resampled scores, by the number of resamples and the seed.
     """
 
     task: str
     figures: dict[str, Any] = field(default_factory=dict)
     intervals: dict[str, Interval] = field(default_factory=dict)
-    judged: dict[str, Judged] = field(default_factory=dict)
+    predictions: dict[str, Predictions] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
     error: str | None = None
     splits: dict[str, Split] | None = field(default=None, repr=False)
-    drawn: dict[tuple[int, int], NDArray[np.float64]] = field(default_factory=dict, init=False, repr=False)
+    resampled: dict[tuple[int, int], NDArray[np.float64]] = field(
+        default_factory=dict, init=False, repr=False
+    )
+
+    judged = _renamed("TaskResult.judged", "predictions")
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update({_ATTRIBUTES.get(key, key): value for key, value in state.items()})
 
     def __getitem__(self, key: str) -> Any:
         if self.error is not None:
@@ -262,14 +291,16 @@ class TaskResult(Mapping[str, Any]):
         """
         splits = examples_of(self)
         wrong: list[Wrong] = []
-        for judged in self.judged.values():
-            if is_class(judged.gold):
-                order = np.flatnonzero(judged.predicted != judged.gold)
+        for predictions in self.predictions.values():
+            if is_class(predictions.gold):
+                order = np.flatnonzero(predictions.predicted != predictions.gold)
             else:
-                order = np.argsort(-ranks_apart(judged.predicted, judged.gold), kind="stable")
+                order = np.argsort(-ranks_apart(predictions.predicted, predictions.gold), kind="stable")
             for i in order[:limit]:
-                sentences = tuple(side[judged.places[i]] for side in splits[judged.split].sentences)
-                wrong.append(Wrong(sentences, judged.gold[i].item(), judged.predicted[i].item()))
+                sentences = tuple(
+                    side[predictions.indices[i]] for side in splits[predictions.split].sentences
+                )
+                wrong.append(Wrong(sentences, predictions.gold[i].item(), predictions.predicted[i].item()))
         return wrong[:limit]
 
     def to_dict(self) -> dict[str, Any]:
@@ -279,16 +310,16 @@ class TaskResult(Mapping[str, Any]):
             "intervals": plain(self.intervals),
             "judged": {
                 name: {
-                    "places": judged.places.tolist(),
-                    "predicted": judged.predicted.tolist(),
-                    "gold": judged.gold.tolist(),
+                    "places": predictions.indices.tolist(),
+                    "predicted": predictions.predicted.tolist(),
+                    "gold": predictions.gold.tolist(),
                     **{
                         key: row.tolist()
-                        for key, row in (("by_seed", judged.by_seed), ("keys", judged.keys))
+                        for key, row in (("by_seed", predictions.by_seed), ("keys", predictions.keys))
                         if row is not None
                     },
                 }
-                for name, judged in self.judged.items()
+                for name, predictions in self.predictions.items()
             },
             "details": plain(self.details),
             "error": self.error,
@@ -297,13 +328,15 @@ class TaskResult(Mapping[str, Any]):
     @classmethod
     def from_dict(cls, task: str, values: Mapping[str, Any]) -> TaskResult:
         """Result from the values of `to_dict`."""
-        judged = {
-            name: Judged(name, **{key: np.asarray(row) for key, row in rows.items()})
+        predictions = {
+            name: Predictions(
+                name, **{_ATTRIBUTES.get(key, key): np.asarray(row) for key, row in rows.items()}
+            )
             for name, rows in values["judged"].items()
         }
         intervals = {key: Interval(*map(float, ends)) for key, ends in values["intervals"].items()}
         figures = _figures(values["figures"])
-        return cls(task, figures, intervals, judged, values["details"], values["error"])
+        return cls(task, figures, intervals, predictions, values["details"], values["error"])
 
 
 def labelled(task: str, scored: str | None) -> str:

@@ -48,7 +48,7 @@ def fit_logistic(
     problems: Sequence[tuple[int, float]],
     *,
     classes: int | None = None,
-    places: ArrayLike | None = None,
+    indices: ArrayLike | None = None,
     pairs: tuple[ArrayLike, ArrayLike] | None = None,
     parts: Sequence[str] = (),
     tolerance: float = 1e-5,
@@ -65,12 +65,12 @@ def fit_logistic(
     row in a fold is left out.
 
     Args:
-        x: Feature rows `(n, d)`; or embeddings, which `places` or `pairs` index.
+        x: Feature rows `(n, d)`; or embeddings, which `indices` or `pairs` index.
         targets: Class of each row, from 0; or class probabilities `(n, classes)`.
         folds: Training rows of each fold, booleans `(folds, n)`.
         problems: Fold and C of each problem.
         classes: Number of classes. None: the number in `targets`.
-        places: Index of each row's embedding. None: row i is embedding i, or `pairs`.
+        indices: Index of each row's embedding. None: row i is embedding i, or `pairs`.
         pairs: Indices of the embeddings u and v of each row. If all features would take more than
             `max_bytes`, they are computed block by block in each pass.
         parts: Features of a pair, concatenated: `"u"`, `"v"`, `"|u-v|"`, `"u*v"`.
@@ -119,8 +119,8 @@ def fit_logistic(
     rows = tensor(x, None if np.asarray(x).dtype in (np.float16, np.float32) else np.float32)
     if pairs is None:
         features = _nn.Features(rows)
-        if places is not None:
-            features = features.part(tensor(places, np.int64))
+        if indices is not None:
+            features = features.part(tensor(indices, np.int64))
     else:
         first, second = (tensor(side, np.int64) for side in pairs)
         features = _nn.Features(rows, first, second, list(parts))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..metrics.results import Curve, Judged, TaskResult, Wrong
+from ..metrics.results import Curve, Predictions, TaskResult, Wrong
+from ..metrics.results import Judged as Judged  # the old name
 from . import plots
 from .averages import PAPER_TASKS, macro_and_micro
 from .file import add_curve
@@ -14,8 +15,8 @@ __all__ = [
     "ANOTHER_PROTOCOL",
     "PAPER_TASKS",
     "Curve",
-    "Judged",
     "Paper",
+    "Predictions",
     "PublishedFigure",
     "Report",
     "TaskResult",

@@ -143,7 +143,9 @@ class BaseReport(Mapping[str, TaskResult]):
             )
         notes += self.warnings()
         averaged = {task for average in self.averages if average.interval for task in average.tasks}
-        if any(judged.keys is None for task in averaged for judged in self[task].judged.values()):
+        if any(
+            predictions.keys is None for task in averaged for predictions in self[task].predictions.values()
+        ):
             notes.append(
                 "The report was saved by an older version, without the examples that tasks share: intervals "
                 "of averages assume independent tasks, and are too narrow where tasks share examples."

@@ -136,19 +136,19 @@ def correlations(
         if len(pairs) >= fewest:
             matrix[i, j] = matrix[j, i] = pearson(*zip(*pairs, strict=True))
     np.fill_diagonal(matrix, 1)
-    of_tasks = [i for i, name in enumerate(names) if groups[name] in KINDS]
+    task_indices = [i for i, name in enumerate(names) if groups[name] in KINDS]
     kinds: dict[str, list[int]] = {}
     for i, name in enumerate(names):
         kinds.setdefault(groups[name], []).append(i)
-    if len({groups[names[i]] for i in of_tasks}) > 1:
-        kinds[_TASKS] = of_tasks
+    if len({groups[names[i]] for i in task_indices}) > 1:
+        kinds[_TASKS] = task_indices
     blocks = []
     for i, (first_kind, rows) in enumerate(kinds.items()):
         for second_kind, others in list(kinds.items())[i:]:
             if second_kind == _TASKS and first_kind in KINDS:
                 continue  # part of it
             blocks.append(_block(matrix, first_kind, second_kind, rows, others))
-    alone = (_block(matrix, name, _TASKS, [i], of_tasks) for i, name in enumerate(names))
+    alone = (_block(matrix, name, _TASKS, [i], task_indices) for i, name in enumerate(names))
     return HeatMap(
         names,
         tuple(groups[name] for name in names),
@@ -243,8 +243,8 @@ def _shared_quality(reports: Sequence[BaseReport], kind: str) -> tuple[str, dict
     label = ""
     for report in reports:
         results: dict[str, TaskResult] = {measure.task: report[measure.task] for measure in shared}
-        of_these = BaseReport(report.encoder, results, facts=report.facts).averages
-        widest = max(of_these, key=lambda average: len(average.tasks), default=None)
+        averages = BaseReport(report.encoder, results, facts=report.facts).averages
+        widest = max(averages, key=lambda average: len(average.tasks), default=None)
         if widest is None:  # a kind without averages: the mean of the headline scores
             label = f"mean of {', '.join(measure.title for measure in shared)}"
             values = [measure.cells[report.encoder].value for measure in shared]

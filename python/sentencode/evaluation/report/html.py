@@ -63,15 +63,15 @@ def _page(reports: list[BaseReport], extra: Extra | None) -> str:
     names = [report.encoder for report in reports]
     title = f"Evaluation of {names[0] if len(names) == 1 else f'{len(names)} encoders'}"
     all_measures = measures(reports)
-    drawn = importlib.util.find_spec("matplotlib") is not None
+    charts = importlib.util.find_spec("matplotlib") is not None
     sections: dict[str, tuple[str, Sequence[Child]]] = {
         "figures": ("Figures", headline_tables(reports, all_measures)),
-        "bars": ("Bars", _bars(reports, all_measures) if drawn else []),
+        "bars": ("Bars", _bars(reports, all_measures) if charts else []),
         "subsets": ("Subsets and splits", subset_tables(all_measures, names)),
         "all": ("All other figures", other_tables(all_measures, names)),
-        "curves": ("Curves", _curves(reports) if drawn else []),
-        "correlations": ("Correlations between measures", _correlations(reports, extra, drawn)),
-        "speed": ("Quality and speed", _speed(reports, drawn)),
+        "curves": ("Curves", _curves(reports) if charts else []),
+        "correlations": ("Correlations between measures", _correlations(reports, extra, charts)),
+        "speed": ("Quality and speed", _speed(reports, charts)),
         "protocols": ("Protocols and notes", _protocols(reports, extra)),
     }
     # Load no other file, even if names of encoders contain markup.
@@ -91,7 +91,7 @@ def _page(reports: list[BaseReport], extra: Extra | None) -> str:
             element("button", "light / dark", type="button", class_="theme"),
             element("h1", title),
             element("p", ", ".join(names)) if len(names) > 1 else None,
-            None if drawn else element("p", "Charts need matplotlib: pip install 'sentencode[plot]'."),
+            None if charts else element("p", "Charts need matplotlib: pip install 'sentencode[plot]'."),
             _differences(reports),
             element(
                 "nav",
@@ -155,7 +155,7 @@ def _curves(reports: list[BaseReport]) -> list[Markup]:
     return [_chart("Bands are intervals.", plots.curves(reports), f"Curves. {description}")]
 
 
-def _correlations(reports: list[BaseReport], extra: Extra | None, drawn: bool) -> list[Markup]:
+def _correlations(reports: list[BaseReport], extra: Extra | None, charts: bool) -> list[Markup]:
     columns, groups = heat_map_columns(reports, extra)
     models = len(set().union(*columns.values()))
     if models < FEWEST_MODELS:
@@ -172,7 +172,7 @@ def _correlations(reports: list[BaseReport], extra: Extra | None, drawn: bool) -
         f"{' and further scores' if extra else ''}. Over few encoders even large correlations are uncertain."
     )
     parts = [element("p", intro)]
-    if drawn:
+    if charts:
         description = "; ".join(
             f"{name} and {other} {heat.matrix[i, j]:.2f}"
             for i, name in enumerate(heat.names)
@@ -201,11 +201,11 @@ def _block_table(caption: str, blocks: Sequence[Block]) -> Markup:
     return table(None, caption, headings, rows)
 
 
-def _speed(reports: list[BaseReport], drawn: bool) -> list[Child]:
+def _speed(reports: list[BaseReport], charts: bool) -> list[Child]:
     trades = trade_offs(reports)
     compared = any(len(trade.points) > 1 for trade in trades)
     shown = []
-    if compared and drawn:
+    if compared and charts:
         caption = "Filled: on the Pareto front, no encoder is both quicker and better."
         description = "; ".join(
             f"{p.encoder}, {trade.label}: {p.cell.value:.2f} at {p.speed:,.0f} sentences per second "

@@ -142,9 +142,9 @@ def subset_tables(all_measures: list[Measure], names: list[str]) -> list[Markup]
     """A table for each task with parts, which are its rows."""
     tables = []
     for task in dict.fromkeys(measure.task for measure in all_measures if measure.part):
-        of_task = [measure for measure in all_measures if measure.task == task and measure.part]
+        task_measures = [measure for measure in all_measures if measure.task == task and measure.part]
         rows: dict[str, dict[str, Measure]] = {}
-        for measure in of_task:
+        for measure in task_measures:
             figure, _, kind = measure.figure.partition(".")
             name = _PARTS.get(kind, kind) if kind else _DIRECTIONS.get(measure.part, measure.part)
             rows.setdefault(name, {})[figure] = measure
@@ -163,7 +163,7 @@ def subset_tables(all_measures: list[Measure], names: list[str]) -> list[Markup]
                 counted = row["nsamples"].cells.values() if "nsamples" in row else ()
                 cells.insert(0, _sizes_cell({int(cell.value) for cell in counted}))
             lines.append(table_row(part, cells))
-        scored = of_task[0].scored or "cosine"
+        scored = task_measures[0].scored or "cosine"
         what = f"{'cosines' if scored == 'cosine' else scored} against gold scores"
         if CORRELATION not in units.values():
             what = "recalls at 1, 5 and 10, and the median rank (medr)"

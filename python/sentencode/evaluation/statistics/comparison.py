@@ -16,7 +16,7 @@ from ..metrics.intervals import (
     resampled_correlations,
     resampled_in_parts,
 )
-from ..metrics.results import Judged, TaskResult, is_class
+from ..metrics.results import Predictions, TaskResult, is_class
 from ..metrics.scores import CORRELATIONS, Correlation, f1
 from .correlation_tests import paired_bootstrap_correlation, williams_test
 from .significance import (
@@ -96,7 +96,7 @@ def notes_of(a: TaskResult, b: TaskResult) -> str:
     if dependent := _GROUPED.get(a.headline):
         notes.append(f"{dependent} are not independent, so that groups are tested and counted")
     seeds = [int(result.details.get("seeds", 1)) for result in (a, b)]
-    saved = [max(len(part.said) for part in result.judged.values()) for result in (a, b)]
+    saved = [max(len(part.per_seed) for part in result.predictions.values()) for result in (a, b)]
     for name, count, in_report in zip("ab", seeds, saved, strict=True):
         if in_report != count:  # written by a version that saved the first seed only
             notes.append(
@@ -110,18 +110,22 @@ def notes_of(a: TaskResult, b: TaskResult) -> str:
     return "; ".join(notes)
 
 
-def aligned(a: TaskResult, b: TaskResult) -> Iterator[tuple[str, Judged, Judged]]:
+def aligned(a: TaskResult, b: TaskResult) -> Iterator[tuple[str, Predictions, Predictions]]:
     """The parts of a task with both encoders' predictions in the order of the data."""
-    if list(a.judged) != list(b.judged):
+    if list(a.predictions) != list(b.predictions):
         raise ValueError(
-            f"compare: {a.task}: a was evaluated on {', '.join(a.judged)}, b on {', '.join(b.judged)}"
+            f"compare: {a.task}: a was evaluated on {', '.join(a.predictions)}, "
+            f"b on {', '.join(b.predictions)}"
         )
-    for name in a.judged:
-        judged_a, judged_b = (_in_order(result.judged[name]) for result in (a, b))
+    for name in a.predictions:
+        predictions_a, predictions_b = (_in_order(result.predictions[name]) for result in (a, b))
         where = f"compare: {a.task}, {name}: the reports are of different examples"
-        if len(judged_a.gold) != len(judged_b.gold):
-            raise ValueError(f"{where}: {len(judged_a.gold)} in a, {len(judged_b.gold)} in b")
-        columns = (("number", judged_a.places, judged_b.places), ("label", judged_a.gold, judged_b.gold))
+        if len(predictions_a.gold) != len(predictions_b.gold):
+            raise ValueError(f"{where}: {len(predictions_a.gold)} in a, {len(predictions_b.gold)} in b")
+        columns = (
+            ("number", predictions_a.indices, predictions_b.indices),
+            ("label", predictions_a.gold, predictions_b.gold),
+        )
         for what, x, y in columns:
             if (x != y).any():
                 i = int(np.argmax(x != y))
@@ -131,25 +135,25 @@ def aligned(a: TaskResult, b: TaskResult) -> Iterator[tuple[str, Judged, Judged]
         digests = {result.details["data"] for result in (a, b) if "data" in result.details}
         if (sentences and sentences[0] != sentences[-1]) or len(digests) > 1:
             raise ValueError(f"{where}: their sentences are not the same")
-        yield name, judged_a, judged_b
+        yield name, predictions_a, predictions_b
 
 
-def _in_order(judged: Judged) -> Judged:
+def _in_order(predictions: Predictions) -> Predictions:
     """Protocols with other folds test the same examples in another order."""
-    order = np.argsort(judged.places, kind="stable")
-    rows = {name: getattr(judged, name)[order] for name in ("places", "predicted", "gold")}
-    by_seed = None if judged.by_seed is None else judged.by_seed[:, order]
-    keys = None if judged.keys is None else judged.keys[order]
-    return replace(judged, **rows, by_seed=by_seed, keys=keys)
+    order = np.argsort(predictions.indices, kind="stable")
+    rows = {name: getattr(predictions, name)[order] for name in ("indices", "predicted", "gold")}
+    by_seed = None if predictions.by_seed is None else predictions.by_seed[:, order]
+    keys = None if predictions.keys is None else predictions.keys[order]
+    return replace(predictions, **rows, by_seed=by_seed, keys=keys)
 
 
-_Parts = list[tuple[str, Judged, Judged]]
+_Parts = list[tuple[str, Predictions, Predictions]]
 
 
 def _accuracies(task: str, parts: _Parts, figure: str, options: dict[str, Any]) -> Iterator[Compared]:
     for name, *both in parts:
         gold = both[0].gold
-        right = [judged.said == gold for judged in both]  # [seeds, n]
+        right = [predictions.per_seed == gold for predictions in both]  # [seeds, n]
         scores = [100 * float(np.mean(each)) for each in right]
         groups = gold if figure in _GROUPED else None
         seeds = math.lcm(*map(len, right))
@@ -167,8 +171,10 @@ def _f1s(task: str, parts: _Parts, options: dict[str, Any]) -> Iterator[Compared
     """F1 is not a mean over examples: only the bootstrap tests it."""
     for name, *both in parts:
         gold = both[0].gold
-        scores = [100 * float(np.mean([f1(row, gold) for row in judged.said])) for judged in both]
-        rows = [row for judged in both for row in judged.said]
+        scores = [
+            100 * float(np.mean([f1(row, gold) for row in predictions.per_seed])) for predictions in both
+        ]
+        rows = [row for predictions in both for row in predictions.per_seed]
         resampled = f1_of_resamples(rows, gold, options["resamples"], options["seed"])  # [resamples, seeds]
         yield _by_bootstrap(task, name, "f1", scores, resampled, both, options)
 
@@ -179,11 +185,11 @@ def _by_bootstrap(
     figure: str,
     scores: Sequence[float],
     resampled: NDArray[np.float64],
-    both: Sequence[Judged],
+    both: Sequence[Predictions],
     options: dict[str, Any],
 ) -> Compared:
     """The paired bootstrap of scores `(resamples, seeds)`, those of a before those of b."""
-    runs_of_a, n = len(both[0].said), len(both[0].gold)
+    runs_of_a, n = len(both[0].per_seed), len(both[0].gold)
     difference = (scores[0] - scores[1]) / 100
     comparison = bootstrap_of_runs("paired bootstrap", difference, resampled, runs_of_a, n, options)
     return row_of(task, part, figure, scores, comparison)
@@ -195,7 +201,7 @@ def _correlations(task: str, parts: _Parts, subsets: bool, options: dict[str, An
         a, b, gold = (np.concatenate(rows) for rows in zip(*predictions.values(), strict=True))
         predictions["pooled"] = (a, b, gold)
     for figure, correlate in CORRELATIONS.items():
-        if any(len(judged.said) > 1 for _, *both in parts for judged in both):
+        if any(len(predictions.per_seed) > 1 for _, *both in parts for predictions in both):
             yield from _over_seeds(task, parts, figure, options)
             continue
         for name, (a, b, gold) in predictions.items():
@@ -213,9 +219,14 @@ def _over_seeds(task: str, parts: _Parts, figure: Correlation, options: dict[str
     correlate, seeded = CORRELATIONS[figure], (options["resamples"], options["seed"])
     for name, *both in parts:
         gold = both[0].gold
-        scores = [100 * float(np.mean([correlate(row, gold) for row in judged.said])) for judged in both]
+        scores = [
+            100 * float(np.mean([correlate(row, gold) for row in predictions.per_seed]))
+            for predictions in both
+        ]
         resampled = [
-            resampled_correlations(row, gold, figure, *seeded) for judged in both for row in judged.said
+            resampled_correlations(row, gold, figure, *seeded)
+            for predictions in both
+            for row in predictions.per_seed
         ]
         yield _by_bootstrap(task, name, figure, scores, np.stack(resampled, axis=1), both, options)
 
@@ -224,11 +235,11 @@ def _weighted_mean(
     task: str, parts: _Parts, figure: Correlation, *, confidence: float, resamples: int, seed: int
 ) -> Compared:
     """The score that tables show for STS years; an undefined correlation counts as 0 there."""
-    sizes = [len(judged.gold) for _, judged, _ in parts]
+    sizes = [len(predictions.gold) for _, predictions, _ in parts]
     scores, resampled = [], []
     _, *sides = zip(*parts, strict=True)
     for subsets in sides:
-        pairs = [(judged.predicted, judged.gold) for judged in subsets]
+        pairs = [(predictions.predicted, predictions.gold) for predictions in subsets]
         correlations = [CORRELATIONS[figure](*pair) for pair in pairs]
         scores.append(float(np.average(np.nan_to_num(correlations), weights=sizes)))
         by_subset = resampled_in_parts(pairs, figure, resamples, seed)  # the same examples for both encoders

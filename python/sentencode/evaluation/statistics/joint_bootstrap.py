@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ..data import Split
 from ..metrics.intervals import mean_of_runs
-from ..metrics.results import Judged, TaskResult
+from ..metrics.results import Predictions, TaskResult
 from ..metrics.scores import middle_ranks
 
 __all__ = ["distinct_examples", "keys_of", "resampled_mean", "weights_of"]
@@ -103,7 +103,7 @@ def resampled_mean(
         `1 + resamples` means, that of the original examples first. None: a result has no predictions of its
         examples.
     """
-    if not all(result.judged for result in results):
+    if not all(result.predictions for result in results):
         return None
     total = np.zeros(1 + resamples)
     for i, (result, weight) in enumerate(zip(results, weights, strict=True)):
@@ -118,24 +118,24 @@ def distinct_examples(results: Sequence[TaskResult]) -> int:
     return len(np.unique(np.concatenate([keys for result in results for _, keys in _parts(result)])))
 
 
-def _parts(result: TaskResult) -> list[tuple[Judged, Keys]]:
+def _parts(result: TaskResult) -> list[tuple[Predictions, Keys]]:
     """Predictions and keys of the splits that the headline score is over."""
     split, pearson, kind = result.headline.rpartition(".pearson")
-    tested = [result.judged[split]] if pearson and not kind else result.judged.values()
-    return [(judged, _keys(result.task, judged)) for judged in tested]
+    tested = [result.predictions[split]] if pearson and not kind else result.predictions.values()
+    return [(predictions, _keys(result.task, predictions)) for predictions in tested]
 
 
-def _keys(task: str, judged: Judged) -> Keys:
+def _keys(task: str, predictions: Predictions) -> Keys:
     """Keys of the examples; without any, as in old reports, all examples count as distinct."""
-    if judged.keys is not None:
-        return judged.keys
-    start = _key(f"{task}\n{judged.split}")
-    return (start + judged.places) & (2**52 - 1)
+    if predictions.keys is not None:
+        return predictions.keys
+    start = _key(f"{task}\n{predictions.split}")
+    return (start + predictions.indices) & (2**52 - 1)
 
 
 def _scores(result: TaskResult, resamples: int, seed: int) -> Floats:
     """Headline score of a task, `(1 + resamples, seeds)`; computed once."""
-    cached = result.drawn.get((resamples, seed))
+    cached = result.resampled.get((resamples, seed))
     if cached is None:
         parts = _parts(result)
         score = _accuracy if result.headline == "acc" else _correlation
@@ -143,31 +143,31 @@ def _scores(result: TaskResult, resamples: int, seed: int) -> Floats:
         # An undefined correlation counts as 0, as in the means of reports.
         weights = [len(keys) for _, keys in parts]
         cached = 100 * np.average(np.nan_to_num(by_part), axis=0, weights=weights)
-        result.drawn[resamples, seed] = cached
+        result.resampled[resamples, seed] = cached
     return cached
 
 
-def _blocks(judged: Judged, keys: Keys, score: Any, resamples: int, seed: int) -> Iterator[Floats]:
+def _blocks(predictions: Predictions, keys: Keys, score: Any, resamples: int, seed: int) -> Iterator[Floats]:
     n = len(keys)
-    yield score(judged, np.ones((n, 1), dtype=np.uint8))
+    yield score(predictions, np.ones((n, 1), dtype=np.uint8))
     step = max(8, _BLOCK // n // 8 * 8)
     for first in range(0, resamples, step):
-        yield score(judged, weights_of(keys, first, min(first + step, resamples), seed))
+        yield score(predictions, weights_of(keys, first, min(first + step, resamples), seed))
 
 
-def _accuracy(judged: Judged, weights: NDArray[np.uint8]) -> Floats:
+def _accuracy(predictions: Predictions, weights: NDArray[np.uint8]) -> Floats:
     """Accuracies `(resamples, seeds)`."""
-    right = (judged.said == judged.gold).astype(np.float32)  # sums are exact
+    right = (predictions.per_seed == predictions.gold).astype(np.float32)  # sums are exact
     totals = np.maximum(weights.sum(0, dtype=np.int64), 1)
     accuracies: Floats = ((right @ weights.astype(np.float32)) / totals).T
     return accuracies
 
 
-def _correlation(judged: Judged, weights: NDArray[np.uint8]) -> Floats:
+def _correlation(predictions: Predictions, weights: NDArray[np.uint8]) -> Floats:
     """Means of Pearson's and Spearman's correlations `(resamples, seeds)`."""
-    gold = np.asarray(judged.gold, dtype=np.float64)
+    gold = np.asarray(predictions.gold, dtype=np.float64)
     by_seed = []
-    for predicted in np.asarray(judged.said, dtype=np.float64):
+    for predicted in np.asarray(predictions.per_seed, dtype=np.float64):
         order = np.argsort(predicted)
         columns = predicted[order], gold[order], weights[order].astype(np.float64)
         by_seed.append((_pearson(*columns) + _spearman(*columns)) / 2)

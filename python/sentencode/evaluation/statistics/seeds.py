@@ -17,7 +17,7 @@ from ..metrics.intervals import (
     resampled_correlations,
     resampled_means,
 )
-from ..metrics.results import Judged, TaskResult
+from ..metrics.results import Predictions, TaskResult
 from ..metrics.retrieval import resampled_recalls
 
 __all__ = ["over_runs"]
@@ -56,19 +56,21 @@ def over_runs(
         key: float(np.std(scores, ddof=1)) if len(scores) > 1 else 0.0 for key, scores in by_run.items()
     }
     details = first.details | {"deviations": deviations, "by_run": by_run}
-    judged = {name: _merged([result.judged[name] for result in results]) for name in first.judged}
-    return replace(first, figures=figures, intervals=intervals, details=details, judged=judged)
+    predictions = {
+        name: _merged([result.predictions[name] for result in results]) for name in first.predictions
+    }
+    return replace(first, figures=figures, intervals=intervals, details=details, predictions=predictions)
 
 
-def _merged(judged: Sequence[Judged]) -> Judged:
+def _merged(predictions: Sequence[Predictions]) -> Predictions:
     """The first run's predictions, with those of all runs if they tested the same examples."""
-    if _same_examples(judged):
-        return replace(judged[0], by_seed=np.stack([run.predicted for run in judged]))
-    return judged[0]
+    if _same_examples(predictions):
+        return replace(predictions[0], by_seed=np.stack([run.predicted for run in predictions]))
+    return predictions[0]
 
 
-def _same_examples(judged: Sequence[Judged]) -> bool:
-    return all(np.array_equal(run.places, judged[0].places) for run in judged)
+def _same_examples(predictions: Sequence[Predictions]) -> bool:
+    return all(np.array_equal(run.indices, predictions[0].indices) for run in predictions)
 
 
 def _score_keys(figures: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
@@ -94,13 +96,18 @@ def _resampled(results: Sequence[TaskResult], keys: set[str], resamples: int) ->
     """Resampled scores `(resamples, runs)`, by key."""
     if "ranks" in results[0].details:
         return resampled_recalls([result.details["ranks"] for result in results], resamples)
-    judged = [next(iter(result.judged.values())) for result in results]
-    if _same_examples(judged):  # and the same resamples
-        predicted = [run.predicted for run in judged]
-        return {key: _scores(key, predicted, judged[0].gold, resamples, SEED) for key in keys & _RESAMPLED}
+    predictions = [next(iter(result.predictions.values())) for result in results]
+    if _same_examples(predictions):  # and the same resamples
+        predicted = [run.predicted for run in predictions]
+        return {
+            key: _scores(key, predicted, predictions[0].gold, resamples, SEED) for key in keys & _RESAMPLED
+        }
     return {
         key: np.concatenate(
-            [_scores(key, [run.predicted], run.gold, resamples, SEED + i) for i, run in enumerate(judged)],
+            [
+                _scores(key, [run.predicted], run.gold, resamples, SEED + i)
+                for i, run in enumerate(predictions)
+            ],
             axis=1,
         )
         for key in keys & _RESAMPLED

@@ -243,13 +243,13 @@ def bootstrap_of_runs(
 
     If a system has several runs, these are resampled too, and the name of the test says "over seeds".
     """
-    of_a, of_b = (
+    resampled_a, resampled_b = (
         mean_of_runs(columns, options["seed"] + i)
         for i, columns in enumerate(np.split(scores, [runs_of_a], axis=1))
     )
     test = "paired bootstrap over seeds" if scores.shape[1] > 2 else test
     return bootstrapped(
-        test, difference, of_a - of_b, n, confidence=options["confidence"], tolerance=tolerance
+        test, difference, resampled_a - resampled_b, n, confidence=options["confidence"], tolerance=tolerance
     )
 
 

@@ -86,7 +86,7 @@ def test_the_majority_is_that_of_the_training_part():
     result = run(baseline("majority"), nested(split))["mine"]
     assert result["acc"] == pytest.approx(100 * 7 / 9, abs=0.01)
     assert result["acc"] == result.details["majority"]
-    assert set(result.judged["all"].predicted) == {0}
+    assert set(result.predictions["all"].predicted) == {0}
     # The test's own majority is another.
     splits = {
         "train": labelled(30, 1, np.zeros(30, np.int64)),

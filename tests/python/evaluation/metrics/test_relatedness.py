@@ -95,7 +95,7 @@ def test_regressions_are_trained_as_in_senteval(classifier):
 
 
 def test_where_memory_begins_makes_no_difference(monkeypatch):
-    """Rows of another process are mapped, those of this one are not: both are judged alike, to the last bit.
+    """Rows of another process are mapped, those of this one are not: both are evaluated alike, to the last bit.
     A kernel's sums may depend on it."""
     examples, scores, _ = pairs(60, d=9)
     splits = {"train": np.arange(40), "dev": np.arange(40, 50), "test": np.arange(50, 60)}
@@ -145,7 +145,7 @@ def test_figures_are_scipys():
     for key in ("pearson", "spearman", "mse"):
         assert result.intervals[key].low < result[key] < result.intervals[key].high
     assert result.headline == "pearson"
-    assert np.array_equal(result.judged["test"].gold, gold)
+    assert np.array_equal(result.predictions["test"].gold, gold)
 
 
 def test_a_split_that_is_missing():

@@ -321,14 +321,14 @@ def test_separable_folds_need_few_iterations(shares):
 
 
 @pytest.mark.parametrize(("n", "classes"), [(240, 2), (240, 3), (3000, 3)])
-@pytest.mark.parametrize("kind", ["embeddings", "places", "pairs"])
+@pytest.mark.parametrize("kind", ["embeddings", "indices", "pairs"])
 def test_rows_outside_of_all_folds_are_predicted(kind, n, classes):
     x, labels, folds = problem(classes, n=n, folds=2)
     rest = np.arange(n) % 3 == 1
     folds &= ~rest
     first, second, parts = np.arange(n)[::-1], np.arange(n), ("u", "|u-v|")
-    of = {"embeddings": {}, "places": {"places": first}, "pairs": {"pairs": (first, second), "parts": parts}}
-    rows = {"embeddings": x, "places": x[first], "pairs": features_of_pairs(x, first, second, parts)}[kind]
+    of = {"embeddings": {}, "indices": {"indices": first}, "pairs": {"pairs": (first, second), "parts": parts}}
+    rows = {"embeddings": x, "indices": x[first], "pairs": features_of_pairs(x, first, second, parts)}[kind]
     options = {"classes": classes, **of[kind]}
     problems = [(fold, c) for fold in range(2) for c in (0.01, 1.0)]
     fits = fit_logistic(x, labels, folds, problems, **options)

@@ -18,7 +18,7 @@ from sentencode.evaluation import (
     Report,
     TaskResult,
 )
-from sentencode.evaluation.metrics.results import Judged
+from sentencode.evaluation.metrics.results import Predictions
 from sentencode.evaluation.report.averages import averages_of
 
 
@@ -128,10 +128,10 @@ def test_averages_have_intervals():
     right = {name: random.random(400) < EIGHT[name] / 100 for name in EIGHT}
     results = {}
     for i, (name, row) in enumerate(right.items()):
-        said = Judged(
+        predictions = Predictions(
             "test", np.arange(400), row.astype(int), np.ones(400, int), keys=400 * i + np.arange(400)
         )
-        results[name] = TaskResult(name, {"acc": 100 * float(row.mean())}, judged={"test": said})
+        results[name] = TaskResult(name, {"acc": 100 * float(row.mean())}, predictions={"test": predictions})
     samples = {name: 100 * random.choice(row, (5000, 400)).mean(1) for name, row in right.items()}
     for average in averages_of(results, resamples=5000):
         weights = [SIZES[name] if average.name.startswith("micro") else 1 for name in average.tasks]
@@ -141,7 +141,7 @@ def test_averages_have_intervals():
     shown = f"{average.interval.low:.2f} to {average.interval.high:.2f}"
     report = Report("mine", results, facts={"resamples": 5000})
     assert f"{average.value:.2f} | {shown} |" in report.to_markdown()
-    results["MR"].judged.clear()
+    results["MR"].predictions.clear()
     assert {a.interval for a in averages_of(results) if "MR" in a.tasks} == {None}
 
 

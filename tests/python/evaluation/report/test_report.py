@@ -55,7 +55,7 @@ def test_report_goes_to_json_and_back(tmp_path):
     assert np.array_equal(again["related"]["yhat"], report["related"]["yhat"])
     assert again["mine"].intervals == report["mine"].intervals
     assert isinstance(again["mine"].intervals["acc"], Interval)
-    assert np.array_equal(again["mine"].judged["all"].predicted, report["mine"].judged["all"].predicted)
+    assert np.array_equal(again["mine"].predictions["all"].predicted, report["mine"].predictions["all"].predicted)
     assert again.averages == report.averages
     assert again.to_markdown() == report.to_markdown()
     with pytest.raises(ValueError, match="the sentences are not part of a saved report"):
@@ -112,9 +112,9 @@ def test_keys_are_the_originals():
 def test_accuracy_and_f1_follow_from_the_predictions():
     task = classification()
     result = run(rows_of, task)["mine"]
-    evaluated = result.judged["all"]
+    evaluated = result.predictions["all"]
     sentences = task["all"].by_length().sentences[0]
-    assert np.array_equal(evaluated.gold, labels_of([sentences[i] for i in evaluated.places]))
+    assert np.array_equal(evaluated.gold, labels_of([sentences[i] for i in evaluated.indices]))
     assert result["acc"] == pytest.approx(100 * np.mean(evaluated.predicted == evaluated.gold), abs=0.5)
     assert result.intervals["acc"].low < result["acc"] < result.intervals["acc"].high
     wrong = result.wrong()
@@ -208,7 +208,7 @@ def test_tables_show_more_than_one_figure_of_a_task():
         "SICKRelatedness": (learnt, {"pearson": "70.00", "spearman": "60.00"}),
     }
     labels = {"STS14": "STS14, cosine", "own": "own, cosine", "SICKRelatedness": "SICKRelatedness, learnt"}
-    # Cosines come before what was learnt, in whatever order tasks were judged.
+    # Cosines come before what was learnt, in whatever order tasks were evaluated.
     tasks = ["SICKRelatedness", *(task for task in figures_of if task != "SICKRelatedness")]
     report = Report("x", {task: TaskResult(task, figures_of[task][0]) for task in tasks})
     shown = [(task, key, value) for task, (_, rows) in figures_of.items() for key, value in rows.items()]

@@ -17,7 +17,7 @@ import reports as made
 import sentencode as se
 from sentencode.evaluation import Kind, Report, Split, Task, TaskResult, bootstrap_mean, load_task
 from sentencode.evaluation.metrics.intervals import percentile_interval
-from sentencode.evaluation.metrics.results import Judged
+from sentencode.evaluation.metrics.results import Predictions
 from sentencode.evaluation.report.averages import averages_of
 from sentencode.evaluation.statistics.comparison import by_holm
 from sentencode.evaluation.statistics.joint_bootstrap import (
@@ -28,19 +28,19 @@ from sentencode.evaluation.statistics.joint_bootstrap import (
 )
 
 
-def judged_accuracy(task, right, keys=None):
+def accuracy_result(task, right, keys=None):
     """A task's result with these right examples and keys."""
     right = np.asarray(right)
-    said = Judged(
+    predictions = Predictions(
         "test", np.arange(right.shape[-1]), right.astype(int), np.ones(right.shape[-1], int), keys=keys
     )
-    return TaskResult(task, {"acc": 100 * float(right.mean())}, judged={"test": said})
+    return TaskResult(task, {"acc": 100 * float(right.mean())}, predictions={"test": predictions})
 
 
-def judged_scores(task, scores, gold, keys):
+def scores_result(task, scores, gold, keys):
     figures = {"pearson": stats.pearsonr(scores, gold)[0], "spearman": stats.spearmanr(scores, gold)[0]}
     return TaskResult(
-        task, figures, judged={"test": Judged("test", np.arange(len(gold)), scores, gold, keys=keys)}
+        task, figures, predictions={"test": Predictions("test", np.arange(len(gold)), scores, gold, keys=keys)}
     )
 
 
@@ -75,7 +75,7 @@ def test_weighted_figures_equal_repeated_examples():
     scores = np.round(gold + random.normal(size=60), 1)  # with ties
     keys = np.arange(60)
     resamples = 30
-    means = resampled_mean([judged_scores("mine", scores, gold, keys)], [1.0], resamples, seed=7)
+    means = resampled_mean([scores_result("mine", scores, gold, keys)], [1.0], resamples, seed=7)
     for score, count in zip(means[1:], weights_of(keys, 0, resamples, seed=7).T, strict=True):
         x, y = np.repeat(scores, count), np.repeat(gold, count)
         assert score == pytest.approx(50 * (stats.pearsonr(x, y)[0] + stats.spearmanr(x, y)[0]))
@@ -83,14 +83,14 @@ def test_weighted_figures_equal_repeated_examples():
         50 * (stats.pearsonr(scores, gold)[0] + stats.spearmanr(scores, gold)[0])
     )
     right = random.random(60) < 0.7
-    means = resampled_mean([judged_accuracy("mine", right, keys)], [1.0], resamples, seed=7)
+    means = resampled_mean([accuracy_result("mine", right, keys)], [1.0], resamples, seed=7)
     counts = weights_of(keys, 0, resamples, seed=7).astype(int)
     np.testing.assert_allclose(means[1:], 100 * (right @ counts) / counts.sum(0))
 
 
 def test_one_task_has_the_usual_bootstrap():
     right = np.random.default_rng(1).random(500) < 0.8
-    means = resampled_mean([judged_accuracy("MR", right, np.arange(500))], [1.0], 4000, seed=1)
+    means = resampled_mean([accuracy_result("MR", right, np.arange(500))], [1.0], 4000, seed=1)
     usual = [100 * end for end in bootstrap_mean(right, resamples=4000)]
     assert percentile_interval(means[1:], 0.95) == pytest.approx(usual, abs=0.45)
 
@@ -99,7 +99,7 @@ def independent(results, shares):
     """The interval of an average over independent tasks."""
     values = [result.figures["acc"] for result in results]
     errors = [
-        np.sqrt(v * (100 - v) / len(r.judged["test"].gold)) for v, r in zip(values, results, strict=True)
+        np.sqrt(v * (100 - v) / len(r.predictions["test"].gold)) for v, r in zip(values, results, strict=True)
     ]
     middle, error = np.dot(shares, values), np.sqrt(np.dot(np.square(shares), np.square(errors)))
     return middle - 1.96 * error, middle + 1.96 * error
@@ -120,8 +120,8 @@ def test_intervals_cover_where_tasks_share_examples():
         )  # hard ones are hard in both
         truth = 100 * stats_of_ease()
         results = [
-            judged_accuracy("one", ease[0, :tasks] < 0.75, keys[:tasks]),
-            judged_accuracy("two", ease[1, -tasks:] < 0.5, keys[-tasks:]),
+            accuracy_result("one", ease[0, :tasks] < 0.75, keys[:tasks]),
+            accuracy_result("two", ease[1, -tasks:] < 0.5, keys[-tasks:]),
         ]
         (average,) = averages_of({r.task: r for r in results}, resamples=400)
         for i, (low, high) in enumerate((average.interval, independent(results, (0.5, 0.5)))):
@@ -140,12 +140,12 @@ def stats_of_ease():
 def test_disjoint_tasks_are_resampled_independently():
     random = np.random.default_rng(2)
     results = [
-        judged_accuracy(n, random.random(400) < 0.7, 1000 * i + np.arange(400)) for i, n in enumerate("ab")
+        accuracy_result(n, random.random(400) < 0.7, 1000 * i + np.arange(400)) for i, n in enumerate("ab")
     ]
     (average,) = averages_of({r.task: r for r in results}, resamples=4000)
     assert average.interval == pytest.approx(independent(results, (0.5, 0.5)), abs=0.3)
-    # The same examples in both, on which the same was said: no narrower than one of them.
-    twice = [judged_accuracy(name, results[0].judged["test"].predicted == 1, np.arange(400)) for name in "ab"]
+    # The same examples in both, with the same predictions: no narrower than one of them.
+    twice = [accuracy_result(name, results[0].predictions["test"].predicted == 1, np.arange(400)) for name in "ab"]
     (average,) = averages_of({r.task: r for r in twice}, resamples=4000)
     assert average.interval == pytest.approx(independent(results[:1], (1,)), abs=0.4)
     assert distinct_examples(results) == 800
@@ -165,7 +165,7 @@ def test_keys_know_sentences_by_letters():
 def test_reports_store_the_keys_of_examples(tmp_path):
     report = made.report("one", 0.7, [made.classes("first"), made.classes("second")])
     report.facts["resamples"] = 4000
-    assert (report["first"].judged["test"].keys == report["second"].judged["test"].keys).all()
+    assert (report["first"].predictions["test"].keys == report["second"].predictions["test"].keys).all()
     report.to_json(tmp_path / "report.json")
     (average,) = Report.load(tmp_path / "report.json").averages
     assert average == report.averages[0]
@@ -193,7 +193,7 @@ def test_averages_are_compared():
     for row, one, other in zip(rows, near.averages, far.averages, strict=True):
         assert (row.a, row.b) == (one.value, other.value)
         assert row.interval.low < row.difference < row.interval.high
-    assert rows[0].n == len(set(near["a"].judged["test"].keys.tolist()))
+    assert rows[0].n == len(set(near["a"].predictions["test"].keys.tolist()))
     assert rows[0].p_two_tailed < 0.05
     assert "| mean of a, b | acc |" in comparisons.to_markdown()
     same = [row for row in se.compare(near, near, resamples=50) if row.part == "average"]
@@ -210,7 +210,7 @@ def test_averages_of_equal_encoders_seldom_differ():
         for name in ("x", "y"):
             right = random.random(120) < 0.7
             also = np.where(random.random(120) < 0.9, right, random.random(120) < 0.7)
-            results = {task: judged_accuracy(task, row, keys) for task, row in (("a", right), ("b", also))}
+            results = {task: accuracy_result(task, row, keys) for task, row in (("a", right), ("b", also))}
             reports.append(Report(name, results))
         *_, row = se.compare(*reports, resamples=200)
         assert row.part == "average"

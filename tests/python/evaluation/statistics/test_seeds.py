@@ -14,7 +14,7 @@ import reports as made
 
 import sentencode as se
 from sentencode.evaluation import Kind, Report, Split, Task, TaskResult, bootstrap_mean
-from sentencode.evaluation.metrics.results import Judged
+from sentencode.evaluation.metrics.results import Predictions
 from sentencode.evaluation.statistics.seeds import over_runs
 
 QUICK = {"max_epoch": 4, "epoch_size": 2, "folds": 3, "nhid": 3}
@@ -49,10 +49,10 @@ def test_figures_are_means_of_seeds(tmp_path):
         assert result.deviation(key) == pytest.approx(np.std(values, ddof=1))
     assert result.deviation("acc") > 0
     assert (result["ndev"], result["ntest"], result.details["seeds"]) == (60, 60, 3)
-    predictions, first = result.judged["test"], alone[0]["kind"].judged["test"]
+    predictions, first = result.predictions["test"], alone[0]["kind"].predictions["test"]
     assert np.array_equal(predictions.predicted, first.predicted)
-    each = [one["kind"].judged["test"].predicted for one in alone]
-    np.testing.assert_array_equal(predictions.said, each)
+    each = [one["kind"].predictions["test"].predicted for one in alone]
+    np.testing.assert_array_equal(predictions.per_seed, each)
     compared = se.compare(report, alone[1])[0]  # all seeds' figure, not the first one's
     assert (compared.a, compared.b) == pytest.approx((result["acc"], alone[1]["kind"]["acc"]), abs=0.011)
     assert report["similar"].figures == alone[0]["similar"].figures  # nothing random in it
@@ -83,7 +83,7 @@ def made_runs(rights, positions=None):
     results = []
     for i, right in enumerate(rights):
         at = np.arange(len(right)) if positions is None else positions[i]
-        predictions = {"test": Judged("test", at, np.asarray(right, np.int64), np.ones(len(right), np.int64))}
+        predictions = {"test": Predictions("test", at, np.asarray(right, np.int64), np.ones(len(right), np.int64))}
         results.append(TaskResult("t", {"acc": 100 * float(np.mean(right))}, {}, predictions))
     return results
 

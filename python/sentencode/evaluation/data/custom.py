@@ -1,4 +1,4 @@
-"""Tasks from files of your own: tab-separated examples, and groups of paraphrases."""
+"""Custom tasks: tab-separated examples, and groups of paraphrases."""
 
 from __future__ import annotations
 
