@@ -60,7 +60,10 @@ def test_a_row_for_each_task_and_test(comparisons):
 
 
 def test_accuracies_are_tested_example_by_example(two, comparisons):
-    right = [report["kind"].predictions["test"].predicted == report["kind"].predictions["test"].gold for report in two]
+    right = [
+        report["kind"].predictions["test"].predicted == report["kind"].predictions["test"].gold
+        for report in two
+    ]
     for row, expected in zip(comparisons[:3], (mcnemar_test(*right), paired_t_test(*right)), strict=False):
         assert (row.a, row.b) == tuple(report["kind"]["acc"] for report in two) or row.a == pytest.approx(
             two[0]["kind"]["acc"], abs=0.01
@@ -350,7 +353,9 @@ def test_seeds_that_agree_are_one():
     random = np.random.default_rng(1)
     gold = random.integers(0, 2, 200)
     predicted = [np.where(random.random(200) < share, gold, 1 - gold) for share in (0.8, 0.7)]
-    a, b = (result_of(name, {"acc": 1.0}, gold, *[one] * 3) for name, one in zip("ab", predicted, strict=True))
+    a, b = (
+        result_of(name, {"acc": 1.0}, gold, *[one] * 3) for name, one in zip("ab", predicted, strict=True)
+    )
     alone = (result_of(name, {"acc": 1.0}, gold, one) for name, one in zip("ab", predicted, strict=True))
     comparisons, expected = se.compare(a, b), se.compare(*alone)
     for row, other in zip(comparisons, expected, strict=True):

@@ -92,8 +92,8 @@ def test_differences_are_paired(reports):
     assert same["low"] == same["value"] == same["high"] == 0
     assert (same["seeds"], same["of"], other["of"], other["tasks"]) == (1, 1, 2, ["TREC"])
     # What differs is known of each example: the interval of paired differences, by the normal law.
-    said = [Report.load(one_seed[row][0])["TREC"].predictions["test"] for row in ("good", "bad")]
-    right = [(one.per_seed == one.gold)[0].astype(float) for one in said]
+    predictions = [Report.load(one_seed[row][0])["TREC"].predictions["test"] for row in ("good", "bad")]
+    right = [(one.per_seed == one.gold)[0].astype(float) for one in predictions]
     half = 100 * 1.96 * np.std(right[0] - right[1]) / np.sqrt(len(right[0]))
     assert (other["high"] - other["low"]) / 2 == pytest.approx(half, rel=0.2)
 

@@ -206,7 +206,9 @@ def test_findings_have_paired_tests(done):
     assert set(findings) == {(GENERALIZED, MAX), (GENERALIZED, NONE), (ATTENTION, NONE), (NONE, FIRST)}
     right = []
     for row in ("generalized-pooling-nli", "max-pooling-nli"):
-        both = [Report.load(out / "reports" / f"{row}-{seed}.json")["SNLI"].predictions["test"] for seed in (0, 1)]
+        both = [
+            Report.load(out / "reports" / f"{row}-{seed}.json")["SNLI"].predictions["test"] for seed in (0, 1)
+        ]
         right.append(np.mean([one.predicted == one.gold for one in both], axis=0))
     p = findings[GENERALIZED, MAX]["p"]
     assert p["examples"] == pytest.approx(paired_t_test(*right).p_one_tailed)

@@ -95,8 +95,7 @@ def test_regressions_are_trained_as_in_senteval(classifier):
 
 
 def test_where_memory_begins_makes_no_difference(monkeypatch):
-    """Rows of another process are mapped, those of this one are not: both are evaluated alike, to the last bit.
-    A kernel's sums may depend on it."""
+    """Embeddings that another process has written are memory-mapped, which may change a kernel's sums."""
     examples, scores, _ = pairs(60, d=9)
     splits = {"train": np.arange(40), "dev": np.arange(40, 50), "test": np.arange(50, 60)}
     features = Examples.features

@@ -327,7 +327,11 @@ def test_rows_outside_of_all_folds_are_predicted(kind, n, classes):
     rest = np.arange(n) % 3 == 1
     folds &= ~rest
     first, second, parts = np.arange(n)[::-1], np.arange(n), ("u", "|u-v|")
-    of = {"embeddings": {}, "indices": {"indices": first}, "pairs": {"pairs": (first, second), "parts": parts}}
+    of = {
+        "embeddings": {},
+        "indices": {"indices": first},
+        "pairs": {"pairs": (first, second), "parts": parts},
+    }
     rows = {"embeddings": x, "indices": x[first], "pairs": features_of_pairs(x, first, second, parts)}[kind]
     options = {"classes": classes, **of[kind]}
     problems = [(fold, c) for fold in range(2) for c in (0.01, 1.0)]

@@ -55,7 +55,9 @@ def test_report_goes_to_json_and_back(tmp_path):
     assert np.array_equal(again["related"]["yhat"], report["related"]["yhat"])
     assert again["mine"].intervals == report["mine"].intervals
     assert isinstance(again["mine"].intervals["acc"], Interval)
-    assert np.array_equal(again["mine"].predictions["all"].predicted, report["mine"].predictions["all"].predicted)
+    assert np.array_equal(
+        again["mine"].predictions["all"].predicted, report["mine"].predictions["all"].predicted
+    )
     assert again.averages == report.averages
     assert again.to_markdown() == report.to_markdown()
     with pytest.raises(ValueError, match="the sentences are not part of a saved report"):

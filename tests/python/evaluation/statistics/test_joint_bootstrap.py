@@ -40,7 +40,9 @@ def accuracy_result(task, right, keys=None):
 def scores_result(task, scores, gold, keys):
     figures = {"pearson": stats.pearsonr(scores, gold)[0], "spearman": stats.spearmanr(scores, gold)[0]}
     return TaskResult(
-        task, figures, predictions={"test": Predictions("test", np.arange(len(gold)), scores, gold, keys=keys)}
+        task,
+        figures,
+        predictions={"test": Predictions("test", np.arange(len(gold)), scores, gold, keys=keys)},
     )
 
 
@@ -145,7 +147,9 @@ def test_disjoint_tasks_are_resampled_independently():
     (average,) = averages_of({r.task: r for r in results}, resamples=4000)
     assert average.interval == pytest.approx(independent(results, (0.5, 0.5)), abs=0.3)
     # The same examples in both, with the same predictions: no narrower than one of them.
-    twice = [accuracy_result(name, results[0].predictions["test"].predicted == 1, np.arange(400)) for name in "ab"]
+    twice = [
+        accuracy_result(name, results[0].predictions["test"].predicted == 1, np.arange(400)) for name in "ab"
+    ]
     (average,) = averages_of({r.task: r for r in twice}, resamples=4000)
     assert average.interval == pytest.approx(independent(results[:1], (1,)), abs=0.4)
     assert distinct_examples(results) == 800

@@ -83,7 +83,9 @@ def made_runs(rights, positions=None):
     results = []
     for i, right in enumerate(rights):
         at = np.arange(len(right)) if positions is None else positions[i]
-        predictions = {"test": Predictions("test", at, np.asarray(right, np.int64), np.ones(len(right), np.int64))}
+        predictions = {
+            "test": Predictions("test", at, np.asarray(right, np.int64), np.ones(len(right), np.int64))
+        }
         results.append(TaskResult("t", {"acc": 100 * float(np.mean(right))}, {}, predictions))
     return results
 
@@ -112,7 +114,7 @@ def test_intervals_cover_examples_and_seeds():
 def test_seeds_need_something_random():
     with pytest.raises(ValueError, match="seeds: nothing is random in the classifier of optimum, seeds=3"):
         se.evaluate(made.Noisy(0.8), made.classes(), options={"seeds": 3})
-    never = pytest.fail  # it is said before anything is encoded
+    never = pytest.fail  # the error is raised before anything is encoded
     with pytest.raises(ValueError, match="nothing is random in the classifier of fast, seeds=2"):
         se.evaluate(never, [made.scores(), related()], protocol="fast", options={"seeds": 2}, cache=False)
     with pytest.raises(ValueError, match="seeds must be at least 1, got 0"):
