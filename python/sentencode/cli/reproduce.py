@@ -178,7 +178,7 @@ class _Trained(_Family):
                 name: {split: getattr(options, f"{name}{ending}") for split, ending in splits.items()}
                 for name in corpora
             }
-            return {"labels": {name: of for name, of in files.items() if any(of.values())}}
+            return {"labels": {name: splits for name, splits in files.items() if any(splits.values())}}
         others = {}
         for name in cls.CORPORA:
             both = getattr(options, name), getattr(options, f"{name}_valid")

@@ -27,7 +27,7 @@ from .metrics.intervals import (
 from .metrics.paraphrase import cluster_classification, inverse_davies_bouldin, nearest_neighbours
 from .metrics.protocols import Protocol
 from .metrics.relatedness import relate
-from .metrics.results import Predictions, TaskResult
+from .metrics.results import SplitPredictions, TaskResult
 from .metrics.retrieval import retrieve
 from .metrics.scores import (
     CORRELATIONS,
@@ -227,7 +227,7 @@ def _classification(
     }
     split = "test" if "test" in splits else "all"
     first = min(splits.get(split, validated.tested))
-    tested = Predictions(split, validated.tested - first, predictions, gold)
+    tested = SplitPredictions(split, validated.tested - first, predictions, gold)
     return TaskResult(task.name, figures, intervals, {split: tested}, details)
 
 
@@ -271,7 +271,7 @@ def _relatedness(
         **_gradient(protocol.classifier, related.gradient),
         **related.details,
     }
-    predictions = Predictions("test", np.arange(len(gold)), scores, gold)
+    predictions = SplitPredictions("test", np.arange(len(gold)), scores, gold)
     return TaskResult(encoded.task.name, figures, intervals, {"test": predictions}, details)
 
 
@@ -281,12 +281,12 @@ def _similarity(
     task, splits = encoded.task, encoded.task.splits
     figures: dict[str, Any] = {}
     intervals: dict[str, Interval] = {}
-    predictions: dict[str, Predictions] = {}
+    predictions: dict[str, SplitPredictions] = {}
     for name, sides in encoded.by_split().items():
         first, second = (np.ascontiguousarray(encoded.embeddings[side]) for side in sides)
         gold = np.asarray(splits[name].labels, dtype=np.float64)
         scores = _similarities(protocol, first, second)
-        predictions[name] = Predictions(name, np.arange(len(gold)), scores, gold)
+        predictions[name] = SplitPredictions(name, np.arange(len(gold)), scores, gold)
         figures[name], split_intervals = _correlations(scores, gold, options)
         intervals |= {f"{name}.{key}": interval for key, interval in split_intervals.items()}
     undefined = [name for name in splits if np.isnan(figures[name]["pearson"][0])]
@@ -352,7 +352,7 @@ def _groups(encoded: Encoded, _protocol: Protocol, options: dict[str, Any], _: P
     deviations = {key: 100 * metrics[key].deviation for key in ("cl_one", "cl_half")}
     nearest = metrics["nn_cosine"].predicted
     assert nearest is not None
-    predictions = Predictions(name, np.arange(len(groups)), nearest, groups)
+    predictions = SplitPredictions(name, np.arange(len(groups)), nearest, groups)
     return TaskResult(task.name, figures, intervals, {name: predictions}, {"deviations": deviations})
 
 
@@ -374,7 +374,7 @@ def _retrieval(
     figures |= {direction: recalls._asdict() for direction, recalls in retrieval.recalls.items()}
     details = {"protocol": protocol.name, "epochs": retrieval.epochs, "ranks": retrieval.ranks}
     gold = np.asarray(splits["test"].labels, dtype=np.int64)
-    predictions = Predictions("test", np.arange(len(gold)), retrieval.nearest, gold)
+    predictions = SplitPredictions("test", np.arange(len(gold)), retrieval.nearest, gold)
     return TaskResult(encoded.task.name, figures, retrieval.intervals, {"test": predictions}, details)
 
 

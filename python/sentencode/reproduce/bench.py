@@ -8,6 +8,7 @@ import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from ..text.vocabulary import Vocabulary
 from ..threads import num_threads
 from ..training import CsvLog, History
 from ..vectors import WordVectors
-from .evaluator import Evaluator, Imitating, Normalized, Prepared, scores_of
+from .evaluator import Adapted, Evaluator, scores_of
 from .labelled import Labels, evaluated_labels
 from .parallel import Parallel
 from .results_folder import Result, Results, as_json, slug
@@ -77,8 +78,8 @@ class Bench:
         few = _few_in_order if self.ordered else _few
         most = self.size.valid_sentences
         self.corpora = {
-            name: of if isinstance(of, Labels) else (of[0], few(of[1], most))
-            for name, of in self.corpora.items()
+            name: corpus if isinstance(corpus, Labels) else (corpus[0], few(corpus[1], most))
+            for name, corpus in self.corpora.items()
         }
 
     @property
@@ -105,13 +106,7 @@ class Bench:
             result |= self._network_results(encoder, row, seed)
         if row.expanded:
             encoder.expand_vocabulary(self.vectors)
-        evaluated = encoder
-        if self.normalize is not None and self.normalize in row.normalize.values():
-            evaluated = Normalized(encoder, self.normalize)
-        if row.kind and isinstance(encoder.settings()["head"], _models().RowRegression):
-            evaluated = Imitating(encoder)
-        if row.kind and isinstance(labels, Parallel):
-            evaluated = Prepared(encoder, labels.prepare)
+        evaluated = self._evaluated(encoder, row)
         begin = time.perf_counter()
         path = self.report_of(name, seed)
         label = f"{name}, seed {seed}" if row.kind else name
@@ -132,6 +127,20 @@ class Bench:
         if self.measure is not None:
             result["scores"] |= self.measure(self, encoder, result)
         return result
+
+    def _evaluated(self, encoder: Any, row: Row) -> Any:
+        """The encoder as it is evaluated."""
+        labels = self.labels(row)
+        encode = partial(encoder.encode, show_progress_bar=False)
+        if self.normalize is not None and self.normalize in row.normalize.values():
+            fingerprint = f"{encoder.fingerprint()}, normalize={self.normalize}"
+            return Adapted(partial(encode, normalize=self.normalize), fingerprint, encoder)
+        if row.kind and isinstance(encoder.settings()["head"], _models().RowRegression):  # imitates a teacher
+            return Adapted(lambda x: encoder.predict(list(x)), f"{encoder.fingerprint()}, predict")
+        if row.kind and isinstance(labels, Parallel):
+            prepare = labels.prepare
+            return Adapted(lambda x: encode(prepare(list(x))), f"{encoder.fingerprint()}, prepared")
+        return encoder
 
     def report_of(self, name: str, seed: int) -> Path:
         """The file of the evaluation report of a row."""
@@ -161,7 +170,7 @@ class Bench:
             if steps is None:
                 encoder = self._network(row, seed)
             else:
-                sized = {name: getattr(self.size, of) for name, of in row.sized.items()}
+                sized = {name: getattr(self.size, attribute) for name, attribute in row.sized.items()}
                 warmup = {**self.size.training, **row.options, **sized}.get("warmup") or 0
                 warmup = min(int(warmup), steps // 5)
                 every = -(-steps // _VALIDATIONS)
@@ -213,7 +222,7 @@ class Bench:
 
     def _network(self, row: Row, seed: int, **more: Any) -> NeuralEncoder:
         """The encoder of a row, not fitted."""
-        sized = {name: getattr(self.size, of) for name, of in row.sized.items()}
+        sized = {name: getattr(self.size, attribute) for name, attribute in row.sized.items()}
         corpus_options = self.size.of_corpus.get(row.corpus, {})
         ends = {"max_epochs": None} if "max_steps" in more else {}
         options = {

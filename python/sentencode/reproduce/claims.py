@@ -136,7 +136,7 @@ def _published_mean(figures: Mapping[str, str], tasks: Sequence[str]) -> float |
         if f"{task} accuracy" in figures:
             means.append(float(figures[f"{task} accuracy"]))
         elif f"{task} pearson" in figures:
-            both = [figures[f"{task} {of}"] for of in ("pearson", "spearman") if f"{task} {of}" in figures]
+            both = [figures[f"{task} {r}"] for r in ("pearson", "spearman") if f"{task} {r}" in figures]
             means.append(100 * sum(map(float, both)) / len(both))
         else:
             return None

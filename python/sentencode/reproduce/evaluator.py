@@ -18,11 +18,8 @@ from ..files import make_folder, without_link
 from .results_folder import Result
 
 __all__ = [
+    "Adapted",
     "Evaluator",
-    "Imitating",
-    "Keyed",
-    "Normalized",
-    "Prepared",
     "paired",
     "scores_of",
     "speed_of",
@@ -106,67 +103,21 @@ class Evaluator:
         return report
 
 
-class Normalized:
-    """An encoder evaluated with `encode(..., normalize=how)`."""
+class Adapted:
+    """An encoder that is evaluated by another function than its `encode`.
 
-    def __init__(self, encoder: Any, how: str) -> None:
-        self.encoder = encoder
-        self.how = how
-        # Reports count unknown words by these attributes.
-        self.vectors, self.tokenizer, self.lowercase = encoder.vectors, encoder.tokenizer, encoder.lowercase
+    Args:
+        encode: Sentences -> embeddings.
+        fingerprint: Identity of the encoder and the function.
+        encoder: The encoder, if it has word vectors: reports count the words that they lack.
+    """
 
-    def fingerprint(self) -> str:
-        """The identity of the encoder with its preprocessing."""
-        return f"{self.encoder.fingerprint()}, normalize={self.how}"
-
-    def encode(self, sentences: Any) -> Any:
-        """The embeddings of sentences."""
-        return self.encoder.encode(sentences, normalize=self.how, show_progress_bar=False)
-
-
-class Imitating:
-    """An encoder evaluated by the output of its head, which imitates a teacher's embeddings."""
-
-    def __init__(self, encoder: Any) -> None:
-        self.encoder = encoder
-
-    def fingerprint(self) -> str:
-        """The identity of the encoder with its preprocessing."""
-        return f"{self.encoder.fingerprint()}, predict"
-
-    def encode(self, sentences: Any) -> Any:
-        """The embeddings of sentences."""
-        return self.encoder.predict(list(sentences))
-
-
-class Prepared:
-    """An encoder evaluated on texts that are preprocessed like its training text."""
-
-    def __init__(self, encoder: Any, prepare: Callable[[Sequence[str]], list[str]]) -> None:
-        self.encoder, self.prepare = encoder, prepare
-
-    def fingerprint(self) -> str:
-        """The identity of the encoder with its preprocessing."""
-        return f"{self.encoder.fingerprint()}, prepared"
-
-    def encode(self, sentences: Any) -> Any:
-        """The embeddings of sentences."""
-        return self.encoder.encode(self.prepare(list(sentences)), show_progress_bar=False)
-
-
-class Keyed:
-    """An encoder of another package, identified by a key."""
-
-    def __init__(self, encoder: Any, key: str) -> None:
-        self.encoder, self.key = encoder, key
-
-    def fingerprint(self) -> str:
-        """The key."""
-        return self.key
-
-    def encode(self, sentences: Any) -> Any:
-        """The embeddings of sentences."""
-        return self.encoder.encode(sentences)
+    def __init__(self, encode: Callable[[Any], Any], fingerprint: str, encoder: Any = None) -> None:
+        self.encode = encode
+        self.fingerprint = lambda: fingerprint
+        if encoder is not None:
+            self.vectors, self.tokenizer = encoder.vectors, encoder.tokenizer
+            self.lowercase = encoder.lowercase
 
 
 def speed_of(encoder: Any, sentences: Sequence[str]) -> dict[str, float]:

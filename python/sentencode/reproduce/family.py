@@ -154,7 +154,7 @@ class Family(Experiment):
         if unknown := {*(others or {}), *labels} - {*self.corpora, *self.labelled}:
             raise ValueError(f"{self.name} has no corpus {', '.join(sorted(unknown))}")
         files = {**({} if self.labelled else {"": (train, valid)}), **(others or {})}
-        texts = {name: (self.read(of[0]), self.read(of[1])) for name, of in files.items()}
+        texts = {name: (self.read(train), self.read(valid)) for name, (train, valid) in files.items()}
         if not isinstance(vectors, WordVectors):
             vectors = WordVectors.load(vectors)
         if sized.word_dim is not None:
@@ -173,7 +173,7 @@ class Family(Experiment):
                 for name, both in texts.items()
                 for what, corpus in zip(("train", "valid"), both, strict=True)
             },
-            **({"labels": {name: of.facts for name, of in labels.items()}} if labels else {}),
+            **({"labels": {name: corpus.facts for name, corpus in labels.items()}} if labels else {}),
             **({"values": values} if values else {}),
             **evaluator.settings(),
         }

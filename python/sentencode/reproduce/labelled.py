@@ -14,7 +14,7 @@ import numpy as np
 
 from ..evaluation import Kind, Labelled, Split, Task, TaskResult, bootstrap_mean, read_labelled
 from ..evaluation.metrics.intervals import Interval
-from ..evaluation.metrics.results import Predictions
+from ..evaluation.metrics.results import SplitPredictions
 from ..evaluation.statistics.joint_bootstrap import keys_of
 from ..files import as_path
 from ..text.tokenizer import Tokenizer
@@ -58,7 +58,7 @@ class Labels:
         return [
             Task(
                 name,
-                {split: _split(of, classes) for split, of in {**common, "test": test}.items()},
+                {split: _split(examples, classes) for split, examples in {**common, "test": test}.items()},
                 kind,
                 tuple(map(str, classes)),
             )
@@ -99,7 +99,8 @@ def labels_of_files(
     )
     files = {"train": train, "valid": valid, "test": list(tests.values())}
     identities = {
-        name: [identity for file in of for identity in _identities(file)] for name, of in files.items()
+        split: [identity for path in paths for identity in _identities(path)]
+        for split, paths in files.items()
     }
     return replace(labels, facts={"files": identities, **labels.facts})
 
@@ -107,8 +108,10 @@ def labels_of_files(
 def labels_of_task(task: Task, name: str, *, most: int | None = None, seed: int = 0) -> Labels:
     """The examples of a task with the splits "train", "dev" and "test", see `labels_of`."""
     splits = {
-        split: Examples(list(of.sentences[0] if len(of.sentences) == 1 else of.pairs), of.labels.tolist())
-        for split, of in task.splits.items()
+        name: Examples(
+            list(split.sentences[0] if len(split.sentences) == 1 else split.pairs), split.labels.tolist()
+        )
+        for name, split in task.splits.items()
     }
     labels = labels_of(
         [Labelled(*splits["train"], 0)],
@@ -206,7 +209,7 @@ def evaluated_labels(encoder: Any, labels: Labels, *, resamples: int) -> dict[st
             "ntest": len(gold),
         }
         keys = keys_of(_split(test, list(number)))
-        predictions = Predictions("test", np.arange(len(gold)), predicted, gold, keys=keys)
+        predictions = SplitPredictions("test", np.arange(len(gold)), predicted, gold, keys=keys)
         intervals = {"acc": Interval(100 * low, 100 * high)}
         results[name] = TaskResult(name, figures, intervals, {"test": predictions}, {"classes": list(number)})
     return results

@@ -89,13 +89,13 @@ def _distances(corpus: Parallel, tasks: Sequence[Task]) -> Result:
     trained_on = set(corpus.train.sentences)
     texts = {
         task.name: corpus.prepare(
-            [text for of in task.splits.values() for side in of.sentences for text in side]
+            [text for split in task.splits.values() for side in split.sentences for text in side]
         )
         for task in tasks
     }
-    for name, of in _LOCAL.items():
-        if set(of) <= set(texts):
-            texts[name.partition(" ")[0]] = [text for task in of for text in texts[task]]
+    for name, averaged_tasks in _LOCAL.items():
+        if set(averaged_tasks) <= set(texts):
+            texts[name.partition(" ")[0]] = [text for task in averaged_tasks for text in texts[task]]
     scores: Result = {}
     for name, sentences in texts.items():
         scores[f"{name} lm_perplexity"] = {"value": model.perplexity(sentences)}
@@ -179,7 +179,7 @@ FAMILY = Family(
         ),
         "correlations": Correlations(
             "Figure 2: does better translation make worse embeddings? Pearson's correlations over encoders",
-            bleu={corpus: of[1] for corpus, of in _BLEU.items()},
+            bleu={corpus: test for corpus, (_, test) in _BLEU.items()},
             rows={
                 corpus: tuple(name for name in _VECTORS if ROWS[name].corpus == corpus and ROWS[name].trained)
                 for corpus in CORPORA
@@ -298,7 +298,7 @@ def _corpus(name: str, files: Mapping[str, Sequence[File]], size: Size) -> Paral
     for split in ("train", "valid", "test"):
         if len(files.get(split) or ()) != 2:
             raise ValueError(f"{name}: {split} must be two files, English and its translation")
-    sides = {split: ([of[0]], [of[1]]) for split, of in files.items()}
+    sides = {split: ([english], [translation]) for split, (english, translation) in files.items()}
     return parallel_of_files(
         ("en", name),
         sides["train"],

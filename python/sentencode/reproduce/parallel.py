@@ -93,7 +93,8 @@ def parallel_of_files(
         ImportError: sacremoses, or tokenizers for a BPE, are not installed.
         ValueError: There are not as many translations as sentences, or none.
     """
-    raw = {name: _read(name, of) for name, of in {"train": train, "dev": valid, **tests}.items()}
+    files = {"train": train, "dev": valid, **tests}
+    raw = {name: _read(name, sides) for name, sides in files.items()}
     if most is not None:
         raw["train"] = Examples(*(side[:most] for side in raw["train"]))
     moses = [Moses(language).learn(side) for language, side in zip(languages, raw["train"], strict=True)]
@@ -103,14 +104,13 @@ def parallel_of_files(
 
     training = prepared(raw["train"])
     parameters = {"tokenizer": learn_bpe(*training, size=pieces)} if pieces else {}
-    references = {name: of for name, of in raw.items() if name != "train"}
+    references = {name: examples for name, examples in raw.items() if name != "train"}
     facts = {
         "files": {
-            name: [[file_identity(file) for file in side] for side in of]
-            for name, of in {"train": train, "dev": valid, **tests}.items()
+            name: [[file_identity(file) for file in side] for side in sides] for name, sides in files.items()
         },
         "text": {"languages": list(languages), "pieces": pieces},
-        **{name: len(of.sentences) for name, of in raw.items()},
+        **{name: len(examples.sentences) for name, examples in raw.items()},
     }
     return Parallel(
         training,
@@ -150,19 +150,19 @@ def _without_treebank(text: str) -> str:
     return _CLITICS.sub(r"\1", " ".join(words))
 
 
-def _read(name: str, of: tuple[Side, Side]) -> Examples:
+def _read(name: str, sides: tuple[Side, Side]) -> Examples:
     """The pairs of aligned files, without pairs that are blank on one side."""
-    if any(len(side) == 0 for side in of) or len(of[0]) != len(of[1]):
+    if any(len(side) == 0 for side in sides) or len(sides[0]) != len(sides[1]):
         raise ValueError(f"{name}: give as many files of sentences as of translations, at least one")
     pairs: list[tuple[str, str]] = []
-    for files in zip(*of, strict=True):
-        sides = [list(Corpus(file, keep_empty=True)) for file in files]
-        if len(sides[0]) != len(sides[1]):
+    for files in zip(*sides, strict=True):
+        sentences, translations = (list(Corpus(file, keep_empty=True)) for file in files)
+        if len(sentences) != len(translations):
             raise ValueError(
-                f"{os.fsdecode(files[0])} has {len(sides[0]):,} lines and {os.fsdecode(files[1])} "
-                f"{len(sides[1]):,}: expected a translation for each sentence"
+                f"{os.fsdecode(files[0])} has {len(sentences):,} lines and {os.fsdecode(files[1])} "
+                f"{len(translations):,}: expected a translation for each sentence"
             )
-        pairs += zip(*sides, strict=True)
+        pairs += zip(sentences, translations, strict=True)
     pairs = [pair for pair in pairs if all(text.strip() for text in pair)]
     if not pairs:
         raise ValueError(f"{name}: the files have no sentences")

@@ -13,7 +13,7 @@ from ..evaluation import load_task
 from ..linear import Average
 from ..text.corpus import Corpus
 from .claims import Claim, Claims
-from .evaluator import Keyed, speed_of
+from .evaluator import Adapted, speed_of
 from .family import Family
 from .heads import Epochs, Heads, head_distance, heat_maps
 from .labelled import Examples, Labels, labels_of_files, labels_of_task
@@ -445,8 +445,8 @@ def reproduce(
     if teacher is not None:
         model = teacher_named(teacher)
         read["teacher"] = _taught(teacher, model, sentences, chosen, show=show_progress_bar)
-        keyed = Keyed(model, teacher_key(model, list(read["teacher"].train.sentences)))
-        family = replace(FAMILY, rows={**ROWS, "teacher": _teacher(keyed)})
+        key = teacher_key(model, list(read["teacher"].train.sentences))
+        family = replace(FAMILY, rows={**ROWS, "teacher": _teacher(Adapted(model.encode, key))})
     report = family.reproduce(
         data,
         vectors,

@@ -57,7 +57,7 @@ class Size:
         """The size with another number of epochs of every training, if one is given."""
         if epochs is None:
             return self
-        of_corpus = {name: {**of, "max_epochs": epochs} for name, of in self.of_corpus.items()}
+        of_corpus = {name: {**options, "max_epochs": epochs} for name, options in self.of_corpus.items()}
         return replace(self, training={**self.training, "max_epochs": epochs}, of_corpus=of_corpus)
 
 

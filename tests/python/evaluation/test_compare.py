@@ -27,7 +27,7 @@ from sentencode.evaluation import (
     paired_t_test,
     williams_test,
 )
-from sentencode.evaluation.metrics.results import Predictions
+from sentencode.evaluation.metrics.results import SplitPredictions
 from sentencode.evaluation.statistics.seeds import over_runs
 
 
@@ -258,7 +258,7 @@ def result_of(name, figures, gold, *seeds):
     """A report of one task with these predictions."""
     runs = []
     for predicted in seeds:
-        predictions = Predictions("test", np.arange(len(gold)), np.asarray(predicted), gold)
+        predictions = SplitPredictions("test", np.arange(len(gold)), np.asarray(predicted), gold)
         runs.append(TaskResult("t", figures, predictions={"test": predictions}))
     result = over_runs(runs, resamples=10) if len(runs) > 1 else runs[0]
     if len(runs) > 1:

@@ -18,7 +18,7 @@ import reports as made
 import sentencode as se
 from sentencode import evaluation
 from sentencode.evaluation import Comparisons, Report, TaskResult
-from sentencode.evaluation.metrics import Predictions
+from sentencode.evaluation.metrics import SplitPredictions
 
 SAVED = Path(__file__).parent / "saved_before_rooms"
 
@@ -36,7 +36,7 @@ SAVED = Path(__file__).parent / "saved_before_rooms"
         ("protocols", ["PROTOCOLS", "Protocol", "protocol_named"]),
         ("published", ["Paper", "PublishedFigure", "published", "published_for"]),
         ("relatedness", ["relate"]),
-        ("report", ["Curve", "Judged", "Predictions", "Report", "TaskResult", "Wrong"]),
+        ("report", ["Curve", "Judged", "SplitPredictions", "Report", "TaskResult", "Wrong"]),
         ("retrieval", ["Ranking"]),
         ("significance", ["Comparison", "mcnemar_test"]),
         ("solver", ["LogisticSolutions", "fit_logistic"]),
@@ -68,13 +68,13 @@ print([str(one.message) for one in caught if one.category is DeprecationWarning]
 
 
 def test_old_names_of_predictions():
-    predictions = Predictions("test", np.arange(2), np.array([0, 1]), np.array([1, 1]))
+    predictions = SplitPredictions("test", np.arange(2), np.array([0, 1]), np.array([1, 1]))
     result = TaskResult("MR", {"acc": 50.0}, predictions={"test": predictions})
     with pytest.warns(DeprecationWarning, match="TaskResult.judged is now predictions"):
         assert result.judged["test"] is predictions
-    with pytest.warns(DeprecationWarning, match="Predictions.places is now indices"):
+    with pytest.warns(DeprecationWarning, match="SplitPredictions.places is now indices"):
         assert predictions.places is predictions.indices
-    with pytest.warns(DeprecationWarning, match="Predictions.said is now per_seed"):
+    with pytest.warns(DeprecationWarning, match="SplitPredictions.said is now per_seed"):
         assert predictions.said.shape == (1, 2)
 
 

@@ -7,6 +7,7 @@ import re
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,7 +19,6 @@ from sentencode.cli import main
 from sentencode.evaluation import published
 from sentencode.reproduce import aae, bench
 from sentencode.reproduce.controls import MeanMaxOfWords
-from sentencode.reproduce.evaluator import Normalized
 from sentencode.reproduce.results_folder import slug
 from sentencode.training import History
 
@@ -253,7 +253,8 @@ def test_the_preset_reference_normalises_as_the_public_code(folder, vectors, tmp
 def test_rows_are_evaluated_with_normalised_halves(done, vectors):
     _, out = done
     encoder = se.load(out / "encoders" / "mean-max-aae-0.sentencode")
-    normalized = Normalized(encoder, "halves")
+    shared = SimpleNamespace(normalize="halves", labels=lambda row: None)
+    normalized = bench.Bench._evaluated(shared, encoder, aae.ROWS["mean-max AAE"])
     sentences = [["the", "film", "was", "great"], ["awful"]]
     np.testing.assert_array_equal(normalized.encode(sentences), encoder.encode(sentences, normalize="halves"))
     halves = normalized.encode(sentences).reshape(2, 2, 8)

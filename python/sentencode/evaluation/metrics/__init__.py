@@ -20,7 +20,7 @@ from .paraphrase import (
     nearest_neighbours,
 )
 from .protocols import PROTOCOLS, Protocol, protocol_named
-from .results import Curve, Predictions, TaskResult, Wrong
+from .results import Curve, SplitPredictions, TaskResult, Wrong
 from .results import Judged as Judged  # the old name
 from .retrieval import Ranking
 from .scores import accuracy, cosine_of_pairs, f1, mean_squared_error, pearson, spearman
@@ -36,10 +36,10 @@ __all__ = [
     "LogisticSolutions",
     "Optimum",
     "Paraphrases",
-    "Predictions",
     "Protocol",
     "Ranking",
     "ScikitLearn",
+    "SplitPredictions",
     "TaskResult",
     "Wrong",
     "accuracy",

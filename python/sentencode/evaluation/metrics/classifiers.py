@@ -157,8 +157,9 @@ class Optimum:
         )
         if not np.isfinite(solutions.gradients).all():
             raise ValueError("no optimum was found: the features are too large or too small for float32")
-        of = solutions
-        return Predictions(of.predictions, of.gradients, of.gaps, of.iterations, of.short)
+        return Predictions(
+            solutions.predictions, solutions.gradients, solutions.gaps, solutions.iterations, solutions.short
+        )
 
 
 @dataclass(frozen=True)

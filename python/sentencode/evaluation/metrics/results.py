@@ -15,7 +15,7 @@ from ..data import Split
 from .intervals import Interval
 from .scores import ranks_apart
 
-__all__ = ["Curve", "Predictions", "TaskResult", "Wrong", "examples_of", "is_class", "labelled", "plain"]
+__all__ = ["Curve", "SplitPredictions", "TaskResult", "Wrong", "examples_of", "is_class", "labelled", "plain"]
 
 # Old name, in pickles and in part in the format of reports -> attribute.
 _ATTRIBUTES = {"places": "indices", "judged": "predictions", "drawn": "resampled"}
@@ -38,7 +38,7 @@ def _renamed(old: str, new: str) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class Predictions:
+class SplitPredictions:
     """Predictions and gold labels of the examples of a split.
 
     Attributes:
@@ -63,14 +63,14 @@ class Predictions:
         """Predictions of each seed, `(seeds, examples)`; with one seed `(1, examples)`."""
         return self.predicted[None] if self.by_seed is None else self.by_seed
 
-    places = _renamed("Predictions.places", "indices")
-    said = _renamed("Predictions.said", "per_seed")
+    places = _renamed("SplitPredictions.places", "indices")
+    said = _renamed("SplitPredictions.said", "per_seed")
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update({_ATTRIBUTES.get(key, key): value for key, value in state.items()})
 
 
-Judged = Predictions  # the old name, which pickles have
+Judged = SplitPredictions  # the old name, which pickles have
 
 
 class Wrong(NamedTuple):
@@ -154,7 +154,7 @@ class TaskResult(Mapping[str, Any]):
     task: str
     figures: dict[str, Any] = field(default_factory=dict)
     intervals: dict[str, Interval] = field(default_factory=dict)
-    predictions: dict[str, Predictions] = field(default_factory=dict)
+    predictions: dict[str, SplitPredictions] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
     error: str | None = None
     splits: dict[str, Split] | None = field(default=None, repr=False)
@@ -329,7 +329,7 @@ class TaskResult(Mapping[str, Any]):
     def from_dict(cls, task: str, values: Mapping[str, Any]) -> TaskResult:
         """Result from the values of `to_dict`."""
         predictions = {
-            name: Predictions(
+            name: SplitPredictions(
                 name, **{_ATTRIBUTES.get(key, key): np.asarray(row) for key, row in rows.items()}
             )
             for name, rows in values["judged"].items()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..metrics.results import Curve, Predictions, TaskResult, Wrong
+from ..metrics.results import Curve, SplitPredictions, TaskResult, Wrong
 from ..metrics.results import Judged as Judged  # the old name
 from . import plots
 from .averages import PAPER_TASKS, macro_and_micro
@@ -16,9 +16,9 @@ __all__ = [
     "PAPER_TASKS",
     "Curve",
     "Paper",
-    "Predictions",
     "PublishedFigure",
     "Report",
+    "SplitPredictions",
     "TaskResult",
     "Wrong",
     "add_curve",

@@ -16,7 +16,7 @@ from ..metrics.intervals import (
     resampled_correlations,
     resampled_in_parts,
 )
-from ..metrics.results import Predictions, TaskResult, is_class
+from ..metrics.results import SplitPredictions, TaskResult, is_class
 from ..metrics.scores import CORRELATIONS, Correlation, f1
 from .correlation_tests import paired_bootstrap_correlation, williams_test
 from .significance import (
@@ -110,7 +110,7 @@ def notes_of(a: TaskResult, b: TaskResult) -> str:
     return "; ".join(notes)
 
 
-def aligned(a: TaskResult, b: TaskResult) -> Iterator[tuple[str, Predictions, Predictions]]:
+def aligned(a: TaskResult, b: TaskResult) -> Iterator[tuple[str, SplitPredictions, SplitPredictions]]:
     """The parts of a task with both encoders' predictions in the order of the data."""
     if list(a.predictions) != list(b.predictions):
         raise ValueError(
@@ -138,7 +138,7 @@ def aligned(a: TaskResult, b: TaskResult) -> Iterator[tuple[str, Predictions, Pr
         yield name, predictions_a, predictions_b
 
 
-def _in_order(predictions: Predictions) -> Predictions:
+def _in_order(predictions: SplitPredictions) -> SplitPredictions:
     """Protocols with other folds test the same examples in another order."""
     order = np.argsort(predictions.indices, kind="stable")
     rows = {name: getattr(predictions, name)[order] for name in ("indices", "predicted", "gold")}
@@ -147,7 +147,7 @@ def _in_order(predictions: Predictions) -> Predictions:
     return replace(predictions, **rows, by_seed=by_seed, keys=keys)
 
 
-_Parts = list[tuple[str, Predictions, Predictions]]
+_Parts = list[tuple[str, SplitPredictions, SplitPredictions]]
 
 
 def _accuracies(task: str, parts: _Parts, figure: str, options: dict[str, Any]) -> Iterator[Compared]:
@@ -185,7 +185,7 @@ def _by_bootstrap(
     figure: str,
     scores: Sequence[float],
     resampled: NDArray[np.float64],
-    both: Sequence[Predictions],
+    both: Sequence[SplitPredictions],
     options: dict[str, Any],
 ) -> Compared:
     """The paired bootstrap of scores `(resamples, seeds)`, those of a before those of b."""

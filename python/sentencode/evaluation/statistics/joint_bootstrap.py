@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ..data import Split
 from ..metrics.intervals import mean_of_runs
-from ..metrics.results import Predictions, TaskResult
+from ..metrics.results import SplitPredictions, TaskResult
 from ..metrics.scores import middle_ranks
 
 __all__ = ["distinct_examples", "keys_of", "resampled_mean", "weights_of"]
@@ -118,14 +118,14 @@ def distinct_examples(results: Sequence[TaskResult]) -> int:
     return len(np.unique(np.concatenate([keys for result in results for _, keys in _parts(result)])))
 
 
-def _parts(result: TaskResult) -> list[tuple[Predictions, Keys]]:
+def _parts(result: TaskResult) -> list[tuple[SplitPredictions, Keys]]:
     """Predictions and keys of the splits that the headline score is over."""
     split, pearson, kind = result.headline.rpartition(".pearson")
     tested = [result.predictions[split]] if pearson and not kind else result.predictions.values()
     return [(predictions, _keys(result.task, predictions)) for predictions in tested]
 
 
-def _keys(task: str, predictions: Predictions) -> Keys:
+def _keys(task: str, predictions: SplitPredictions) -> Keys:
     """Keys of the examples; without any, as in old reports, all examples count as distinct."""
     if predictions.keys is not None:
         return predictions.keys
@@ -147,7 +147,9 @@ def _scores(result: TaskResult, resamples: int, seed: int) -> Floats:
     return cached
 
 
-def _blocks(predictions: Predictions, keys: Keys, score: Any, resamples: int, seed: int) -> Iterator[Floats]:
+def _blocks(
+    predictions: SplitPredictions, keys: Keys, score: Any, resamples: int, seed: int
+) -> Iterator[Floats]:
     n = len(keys)
     yield score(predictions, np.ones((n, 1), dtype=np.uint8))
     step = max(8, _BLOCK // n // 8 * 8)
@@ -155,7 +157,7 @@ def _blocks(predictions: Predictions, keys: Keys, score: Any, resamples: int, se
         yield score(predictions, weights_of(keys, first, min(first + step, resamples), seed))
 
 
-def _accuracy(predictions: Predictions, weights: NDArray[np.uint8]) -> Floats:
+def _accuracy(predictions: SplitPredictions, weights: NDArray[np.uint8]) -> Floats:
     """Accuracies `(resamples, seeds)`."""
     right = (predictions.per_seed == predictions.gold).astype(np.float32)  # sums are exact
     totals = np.maximum(weights.sum(0, dtype=np.int64), 1)
@@ -163,7 +165,7 @@ def _accuracy(predictions: Predictions, weights: NDArray[np.uint8]) -> Floats:
     return accuracies
 
 
-def _correlation(predictions: Predictions, weights: NDArray[np.uint8]) -> Floats:
+def _correlation(predictions: SplitPredictions, weights: NDArray[np.uint8]) -> Floats:
     """Means of Pearson's and Spearman's correlations `(resamples, seeds)`."""
     gold = np.asarray(predictions.gold, dtype=np.float64)
     by_seed = []

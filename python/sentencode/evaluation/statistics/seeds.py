@@ -17,7 +17,7 @@ from ..metrics.intervals import (
     resampled_correlations,
     resampled_means,
 )
-from ..metrics.results import Predictions, TaskResult
+from ..metrics.results import SplitPredictions, TaskResult
 from ..metrics.retrieval import resampled_recalls
 
 __all__ = ["over_runs"]
@@ -62,14 +62,14 @@ def over_runs(
     return replace(first, figures=figures, intervals=intervals, details=details, predictions=predictions)
 
 
-def _merged(predictions: Sequence[Predictions]) -> Predictions:
+def _merged(predictions: Sequence[SplitPredictions]) -> SplitPredictions:
     """The first run's predictions, with those of all runs if they tested the same examples."""
     if _same_examples(predictions):
         return replace(predictions[0], by_seed=np.stack([run.predicted for run in predictions]))
     return predictions[0]
 
 
-def _same_examples(predictions: Sequence[Predictions]) -> bool:
+def _same_examples(predictions: Sequence[SplitPredictions]) -> bool:
     return all(np.array_equal(run.indices, predictions[0].indices) for run in predictions)
 
 

@@ -18,7 +18,7 @@ from sentencode.evaluation import (
     Report,
     TaskResult,
 )
-from sentencode.evaluation.metrics.results import Predictions
+from sentencode.evaluation.metrics.results import SplitPredictions
 from sentencode.evaluation.report.averages import averages_of
 
 
@@ -128,7 +128,7 @@ def test_averages_have_intervals():
     right = {name: random.random(400) < EIGHT[name] / 100 for name in EIGHT}
     results = {}
     for i, (name, row) in enumerate(right.items()):
-        predictions = Predictions(
+        predictions = SplitPredictions(
             "test", np.arange(400), row.astype(int), np.ones(400, int), keys=400 * i + np.arange(400)
         )
         results[name] = TaskResult(name, {"acc": 100 * float(row.mean())}, predictions={"test": predictions})

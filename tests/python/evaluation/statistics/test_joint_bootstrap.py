@@ -17,7 +17,7 @@ import reports as made
 import sentencode as se
 from sentencode.evaluation import Kind, Report, Split, Task, TaskResult, bootstrap_mean, load_task
 from sentencode.evaluation.metrics.intervals import percentile_interval
-from sentencode.evaluation.metrics.results import Predictions
+from sentencode.evaluation.metrics.results import SplitPredictions
 from sentencode.evaluation.report.averages import averages_of
 from sentencode.evaluation.statistics.comparison import by_holm
 from sentencode.evaluation.statistics.joint_bootstrap import (
@@ -31,7 +31,7 @@ from sentencode.evaluation.statistics.joint_bootstrap import (
 def accuracy_result(task, right, keys=None):
     """A task's result with these right examples and keys."""
     right = np.asarray(right)
-    predictions = Predictions(
+    predictions = SplitPredictions(
         "test", np.arange(right.shape[-1]), right.astype(int), np.ones(right.shape[-1], int), keys=keys
     )
     return TaskResult(task, {"acc": 100 * float(right.mean())}, predictions={"test": predictions})
@@ -42,7 +42,7 @@ def scores_result(task, scores, gold, keys):
     return TaskResult(
         task,
         figures,
-        predictions={"test": Predictions("test", np.arange(len(gold)), scores, gold, keys=keys)},
+        predictions={"test": SplitPredictions("test", np.arange(len(gold)), scores, gold, keys=keys)},
     )
 
 

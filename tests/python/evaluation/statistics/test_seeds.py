@@ -14,7 +14,7 @@ import reports as made
 
 import sentencode as se
 from sentencode.evaluation import Kind, Report, Split, Task, TaskResult, bootstrap_mean
-from sentencode.evaluation.metrics.results import Predictions
+from sentencode.evaluation.metrics.results import SplitPredictions
 from sentencode.evaluation.statistics.seeds import over_runs
 
 QUICK = {"max_epoch": 4, "epoch_size": 2, "folds": 3, "nhid": 3}
@@ -84,7 +84,7 @@ def made_runs(rights, positions=None):
     for i, right in enumerate(rights):
         at = np.arange(len(right)) if positions is None else positions[i]
         predictions = {
-            "test": Predictions("test", at, np.asarray(right, np.int64), np.ones(len(right), np.int64))
+            "test": SplitPredictions("test", at, np.asarray(right, np.int64), np.ones(len(right), np.int64))
         }
         results.append(TaskResult("t", {"acc": 100 * float(np.mean(right))}, {}, predictions))
     return results
