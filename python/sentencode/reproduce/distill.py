@@ -15,7 +15,7 @@ import os
 import statistics
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -45,37 +45,38 @@ _INFINITE = 1e12  # a ridge, or lambda, that leaves no freedom
 _FITTED = 50_000  # sentences that SIF and others are fitted to
 
 
+@dataclass
 class Bench:
-    """What the rows share: teacher, sentences, words, and the plain student."""
+    """What the rows share.
 
-    def __init__(
-        self,
-        teacher: Any,
-        sentences: Sequence[str],
-        words: Sequence[str] | None,
-        vectors: WordVectors | None,
-        *,
-        bfloat16: bool,
-        show: bool,
-    ) -> None:
-        self._teacher = teacher
-        self.sentences = sentences
-        self.words = words
-        self._vectors = vectors
-        self._bfloat16 = bfloat16
-        self._show = show
-        self._plain: Student | None = None
-        self.last: Student | None = None  # student of the current row
+    Attributes:
+        source: The teacher, or its name.
+        sentences: Sentences to distil from.
+        words: Words of the students' vocabulary. None: those of the sentences.
+        word_vectors: Word vectors to compare with. None: none.
+        bfloat16: Whether the teacher encodes the sentences in bfloat16.
+        show: Show progress bars.
+        last: Student of the current row.
+    """
+
+    source: Any
+    sentences: Sequence[str]
+    words: Sequence[str] | None
+    word_vectors: WordVectors | None
+    bfloat16: bool
+    show: bool
+    last: Student | None = None
+    _plain: Student | None = None
 
     @functools.cached_property
     def teacher(self) -> Any:
         """The teacher in float32."""
-        return teacher_named(self._teacher) if isinstance(self._teacher, str) else self._teacher
+        return teacher_named(self.source) if isinstance(self.source, str) else self.source
 
     @functools.cached_property
     def reader(self) -> Any:
         """The teacher that encodes the sentences to distil from."""
-        return teacher_named(self._teacher, bfloat16=True) if self._bfloat16 else self.teacher
+        return teacher_named(self.source, bfloat16=True) if self.bfloat16 else self.teacher
 
     def student(self, **options: Any) -> Student:
         """A student; the one with default options is computed once."""
@@ -85,25 +86,25 @@ class Bench:
             self.last = self._plain
         else:
             options = {"words": self.words, **options}
-            self.last = distill(self.reader, self.sentences, progress=self._show, **options)
+            self.last = distill(self.reader, self.sentences, progress=self.show, **options)
             self._plain = self.last if plain else self._plain
         return self.last
 
     @property
     def vectors(self) -> WordVectors:
         """The word vectors to compare with."""
-        if self._vectors is None:
+        if self.word_vectors is None:
             raise NotAvailableError("no word vectors were given")
-        return self._vectors
+        return self.word_vectors
 
     def model2vec(self) -> Any:
         """Model2vec's student of the teacher: embeddings of its word pieces, without sentences."""
-        if not isinstance(self._teacher, str) or Path(self._teacher).is_file():
+        if not isinstance(self.source, str) or Path(self.source).is_file():
             raise NotAvailableError("model2vec requires the name of a sentence-transformers model")
         if importlib.util.find_spec("model2vec") is None:
             raise NotAvailableError("model2vec is not installed: pip install 'model2vec[distill]'")
         try:
-            return importlib.import_module("model2vec.distill").distill(self._teacher)
+            return importlib.import_module("model2vec.distill").distill(self.source)
         except Exception as error:  # the other rows are computed nevertheless
             raise NotAvailableError(f"model2vec: {type(error).__name__}: {error}") from error
 
@@ -382,8 +383,9 @@ def reproduce(
         warnings.warn("the table intervals is part of the other tables", DeprecationWarning, stacklevel=2)
         tables = [name for name in tables if name != "intervals"] or None
     wanted_tables, wanted_rows = FAMILY.selected(tables, rows)
-    evaluation: dict[str, Any] = {"protocol": protocol, "options": options or {}, "resamples": resamples}
-    Evaluator(**evaluation)  # checks the options before anything is read
+    evaluator = Evaluator(
+        protocol=protocol, options=options or {}, resamples=resamples, show=show_progress_bar
+    )
     if isinstance(sentences, str | os.PathLike):
         sentences = [sentences]
     corpus = sentences if isinstance(sentences, Corpus) else Corpus.from_files(sentences)
@@ -399,7 +401,7 @@ def reproduce(
     listed = [word.rstrip("\n") for word in Corpus(words)] if isinstance(words, str | os.PathLike) else words
     if vectors is not None and not isinstance(vectors, WordVectors):
         vectors = WordVectors.load(vectors)
-    evaluator = Evaluator(tasks_there(_ALL, data, partial=partial), **evaluation, show=show_progress_bar)
+    evaluator = replace(evaluator, tasks=tasks_there(_ALL, data, partial=partial))
     settings = {
         "teacher": _identity(teacher, texts),
         "bfloat16": bfloat16,
@@ -409,7 +411,7 @@ def reproduce(
         **evaluator.settings(),
     }
     results = Results(out, settings, resume)
-    bench = Bench(teacher, texts, listed, vectors, bfloat16=bfloat16, show=show_progress_bar)
+    bench = Bench(teacher, texts, listed, vectors, bfloat16, show_progress_bar)
     todo = ((name, name, functools.partial(_result, bench, results, name, evaluator)) for name in wanted_rows)
     computed_rows = computed("distill", todo, len(wanted_rows), results, show=show_progress_bar)
     for row in computed_rows:

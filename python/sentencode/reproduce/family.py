@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -140,8 +140,9 @@ class Family(Experiment):
         wanted_tables, wanted_rows = self.selected(tables, rows)
         seeds = checked_seeds(seeds)
         sized = self.sized(size).limited(minutes, steps)
-        evaluation: dict[str, Any] = {"protocol": protocol, "options": options or {}, "resamples": resamples}
-        Evaluator(**evaluation)  # checks the options before anything is read
+        evaluator = Evaluator(
+            protocol=protocol, options=options or {}, resamples=resamples, show=show_progress_bar
+        )
         if unknown := set(shared) - set(self.options):
             raise TypeError(f"{self.name} has no option {', '.join(sorted(unknown))}")
         normalize = self._normalize(normalize, preset, out)
@@ -160,7 +161,7 @@ class Family(Experiment):
         if sized.word_dim is not None:
             vectors = vectors.reduced(sized.word_dim)
         tasks = [*tasks_there((*self.tasks, *self.further), data, partial=partial), *further]
-        evaluator = Evaluator(tasks, **evaluation, show=show_progress_bar)
+        evaluator = replace(evaluator, tasks=tasks)
         settings = {
             "size": {name: value for name, value in asdict(sized).items() if value != {}},
             "preset": preset,

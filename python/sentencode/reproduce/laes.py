@@ -51,26 +51,23 @@ class Grids:
 # --- the rows of the tables ---
 
 
+@dataclass
 class Benchmark:
-    """A task, and the encoders that are fitted to its sentences on first use."""
+    """A task, and the encoders that are fitted to its sentences on first use.
 
-    def __init__(
-        self,
-        task: Task,
-        vectors: WordVectors,
-        grids: Grids,
-        *,
-        frequencies: Any = None,
-        tokenizer: Any = "words",
-        a: float = 1e-3,
-        max_length: int = 64,
-    ) -> None:
-        self.task = task
-        self.vectors = vectors
-        self.grids = grids
-        self._common = {"frequencies": frequencies, "tokenizer": tokenizer}
-        self._a = a
-        self._max_length = max_length
+    Attributes:
+        task: The task.
+        vectors: Word vectors.
+        grids: Sizes to choose from.
+        max_length: Number of words of a sentence that LAES is fitted to, at most.
+        options: `frequencies` and `tokenizer` of all encoders.
+    """
+
+    task: Task
+    vectors: WordVectors
+    grids: Grids
+    max_length: int
+    options: Mapping[str, Any]
 
     def sentences(self, split: str) -> list[str]:
         """Both sides of all pairs."""
@@ -79,14 +76,12 @@ class Benchmark:
 
     def sif(self, split: str) -> SIF:
         """SIF fitted to a split."""
-        encoder = SIF(self.vectors, a=self._a, **self._common)
-        encoder.fit(self.sentences(split))
+        encoder: SIF = SIF(self.vectors, **self.options).fit(self.sentences(split))
         return encoder
 
     def usif(self, split: str) -> USIF:
         """The encoder uSIF fitted to a split."""
-        encoder = USIF(self.vectors, **self._common)
-        encoder.fit(self.sentences(split))
+        encoder: USIF = USIF(self.vectors, **self.options).fit(self.sentences(split))
         return encoder
 
     @functools.cached_property
@@ -95,11 +90,9 @@ class Benchmark:
         encoder = LAES(
             self.vectors,
             hidden=max(self.grids.residual),
-            mode="residual",
             direction="both",
-            a=self._a,
-            max_length=self._max_length,
-            **self._common,
+            max_length=self.max_length,
+            **self.options,
         )
         encoder.fit(self.sentences("train"))
         return encoder
@@ -393,11 +386,11 @@ def reproduce(
         "pairs": {name: {split: len(task[split]) for split in SPLITS} for name, task in tasks.items()},
     }
     results = Results(out, settings, resume)
-    options = {"frequencies": frequencies, "tokenizer": tokenizer, "max_length": max_length}
+    options = {"frequencies": frequencies, "tokenizer": tokenizer}
     todo = (  # one task after the other, because the encoders fitted to one are large
         (f"{TASKS[name]}, {row}", f"{row} {name}", functools.partial(_cell, benchmark, row, resamples, seed))
         for name, task in tasks.items()
-        for benchmark in [Benchmark(task, vectors, grids, **options)]
+        for benchmark in [Benchmark(task, vectors, grids, max_length, options)]
         for row in wanted_rows
     )
     cells = computed("laes", todo, len(tasks) * len(wanted_rows), results, show=show_progress_bar)
