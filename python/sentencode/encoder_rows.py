@@ -23,9 +23,9 @@ from .encoder import Encoder
 from .errors import NotFittedError
 from .files import as_path, refuse_link, whole_file
 
-__all__ = ["DegenerateEncoderError", "EncoderRows", "Rows", "cache_folder"]
+__all__ = ["DegenerateEncoderError", "Embeddings", "EncoderRows", "cache_folder"]
 
-Rows = NDArray[np.float32]
+Embeddings = NDArray[np.float32]
 
 _LOG = logging.getLogger("sentencode")
 
@@ -94,7 +94,7 @@ class EncoderRows:
         if self.cache is not None and self.key is not None:
             self._check_cache()
 
-    def __call__(self, sentences: list[str]) -> Rows:
+    def __call__(self, sentences: list[str]) -> Embeddings:
         """The embeddings of distinct sentences, float32 [n, d], perhaps a memory map.
 
         Args:
@@ -125,7 +125,7 @@ class EncoderRows:
             self._writable = False  # it is still read
             _LOG.warning("embeddings are not cached: %s cannot be written: %s", self.cache, error)
 
-    def _save(self, path: Path, rows: Rows) -> None:
+    def _save(self, path: Path, rows: Embeddings) -> None:
         try:
             with whole_file(path) as file:
                 np.save(file, rows)
@@ -134,7 +134,7 @@ class EncoderRows:
         except OSError as error:  # such as a full disk: the embeddings are still useful
             _LOG.warning("embeddings are not cached: %s cannot be written: %s", path, error)
 
-    def _encoded(self, sentences: list[str]) -> Rows:
+    def _encoded(self, sentences: list[str]) -> Embeddings:
         batch = [sentence.split() for sentence in sentences] if self.tokens else sentences
         try:
             encoded = self._encode(batch)
@@ -160,7 +160,7 @@ class EncoderRows:
         digest.update("\n".join(sentences).encode("utf-8", "surrogatepass"))
         return Path(self.cache) / f"{digest.hexdigest()}.npy"
 
-    def _load(self, path: Path, count: int) -> Rows | None:
+    def _load(self, path: Path, count: int) -> Embeddings | None:
         """The embeddings of a file; None if it is missing or damaged."""
         try:
             with open(path, "rb") as file:  # before NumPy evaluates the header
@@ -177,7 +177,7 @@ class EncoderRows:
             _LOG.warning("%s is damaged, its sentences are encoded again: %s", path, error)
             return None
 
-    def _checked(self, rows: Any, count: int) -> Rows:
+    def _checked(self, rows: Any, count: int) -> Embeddings:
         if isinstance(rows, (list, tuple)):
             rows = [_array(row) for row in rows]
         rows = _array(rows)
@@ -210,7 +210,7 @@ class EncoderRows:
             )
         return embeddings
 
-    def _check_varied(self, rows: Rows) -> None:
+    def _check_varied(self, rows: Embeddings) -> None:
         if self.varied and len(rows) > 1 and (rows == rows[0]).all():
             raise DegenerateEncoderError(f"{self.name} gave the same embedding for all {len(rows)} sentences")
 

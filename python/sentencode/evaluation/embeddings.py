@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ..encoder_rows import DegenerateEncoderError, EncoderRows, Rows
+from ..encoder_rows import DegenerateEncoderError, Embeddings, EncoderRows
 from ..text.tokenizer import chosen_tokenizer
 from ..vectors import WordVectors
 from .data import Task
@@ -39,18 +39,18 @@ class Embedder(EncoderRows):
     sentences: int = field(default=0, init=False)
     timings: list[tuple[int, float]] = field(default_factory=list, init=False, repr=False)
     _shared: set[str] = field(default_factory=set, init=False, repr=False)
-    _rows: dict[str, Rows] = field(default_factory=dict, init=False, repr=False)
+    _in_memory: dict[str, Embeddings] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.encoder, Precomputed):
             self.cache = None
         super().__post_init__()
 
-    def __call__(self, sentences: list[str]) -> Rows:
+    def __call__(self, sentences: list[str]) -> Embeddings:
         """Embed sentences as `EncoderRows` does; those in memory are not encoded again."""
-        rows = super().__call__(sentences)
-        self._remember(sentences, rows)
-        return rows
+        embeddings = super().__call__(sentences)
+        self._remember(sentences, embeddings)
+        return embeddings
 
     def speeds(self) -> list[float]:
         """Lowest and highest sentences per second of the larger calls; empty if there are fewer than two."""
@@ -89,41 +89,41 @@ class Embedder(EncoderRows):
         missing = sum(n for token, n in counts.items() if (token.lower() if lower else token) not in vectors)
         return missing / max(1, counts.total())
 
-    def _remember(self, sentences: list[str], rows: Rows) -> None:
-        room = _MEMORY // (rows.shape[1] * rows.itemsize)
+    def _remember(self, sentences: list[str], embeddings: Embeddings) -> None:
+        room = _MEMORY // (embeddings.shape[1] * embeddings.itemsize)
         for i, sentence in enumerate(sentences):
-            if sentence in self._shared and sentence not in self._rows and len(self._rows) < room:
-                self._rows[sentence] = rows[i].copy()
+            if sentence in self._shared and sentence not in self._in_memory and len(self._in_memory) < room:
+                self._in_memory[sentence] = embeddings[i].copy()
 
-    def _encoded(self, sentences: list[str]) -> Rows:
-        new = [i for i, sentence in enumerate(sentences) if sentence not in self._rows]
+    def _encoded(self, sentences: list[str]) -> Embeddings:
+        new = [i for i, sentence in enumerate(sentences) if sentence not in self._in_memory]
         if len(new) == len(sentences):
             return self._timed(sentences)
         assert self.dim is not None
-        rows = np.empty((len(sentences), self.dim), dtype=np.float32)
+        embeddings = np.empty((len(sentences), self.dim), dtype=np.float32)
         for i, sentence in enumerate(sentences):
-            if sentence in self._rows:
-                rows[i] = self._rows[sentence]
+            if sentence in self._in_memory:
+                embeddings[i] = self._in_memory[sentence]
         for first in range(0, len(new), _BLOCK):  # blocks save a second copy of all
             block = new[first : first + _BLOCK]
-            rows[block] = self._timed([sentences[i] for i in block])
-        return rows
+            embeddings[block] = self._timed([sentences[i] for i in block])
+        return embeddings
 
-    def _timed(self, sentences: list[str]) -> Rows:
+    def _timed(self, sentences: list[str]) -> Embeddings:
         begin = time.perf_counter()
-        rows = super()._encoded(sentences)
+        embeddings = super()._encoded(sentences)
         if not isinstance(self.encoder, Precomputed):
             seconds = time.perf_counter() - begin
             self.seconds += seconds
             self.sentences += len(sentences)
             self.timings.append((len(sentences), seconds))
-        return rows
+        return embeddings
 
 
 def distinct(sides: Iterable[list[str]]) -> tuple[list[str], list[NDArray[np.int64]]]:
     """Distinct sentences of several lists by first appearance, and the indices of each list's sentences."""
-    numbers: dict[str, int] = {}
+    index_of: dict[str, int] = {}
     indices = [
-        np.array([numbers.setdefault(s, len(numbers)) for s in side], dtype=np.int64) for side in sides
+        np.array([index_of.setdefault(s, len(index_of)) for s in side], dtype=np.int64) for side in sides
     ]
-    return list(numbers), indices
+    return list(index_of), indices

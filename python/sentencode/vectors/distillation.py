@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..checks import checked_float, checked_int, checked_smoothing, checked_words
-from ..encoder_rows import EncoderRows, Rows, cache_folder
+from ..encoder_rows import Embeddings, EncoderRows, cache_folder
 from ..errors import FormatError, ZeroRowsWarning
 from ..files import read_archive, whole_file
 from ..text.corpus import Corpus, repeatable
@@ -187,7 +187,7 @@ def teacher_key(teacher: Any, sentences: list[str]) -> str:
 
 def teacher_rows(
     teacher: Any, sentences: list[str], *, cache: Any = True, progress: bool | StageProgress | None = None
-) -> Rows:
+) -> Embeddings:
     """Return a teacher's embeddings of sentences [n, d], cached as those of `distill`.
 
     Args:
@@ -291,7 +291,7 @@ def _sample(texts: list[str], count: int | None) -> list[str]:
 
 def _encode(
     embedder: EncoderRows, texts: list[str], report: Any
-) -> Iterator[tuple[npt.NDArray[np.int64], Rows]]:
+) -> Iterator[tuple[npt.NDArray[np.int64], Embeddings]]:
     """Yield the indices and the embeddings of each batch. Progress is counted in characters."""
     batches = []
     for first in range(0, len(texts), _BATCH):  # the longest first, which saves padding
@@ -308,8 +308,8 @@ def _encode(
             report(done or total, total)
 
 
-def _embeddings(embedder: EncoderRows, texts: list[str], report: Any, dim: int | None) -> Rows:
-    embeddings: Rows | None = None
+def _embeddings(embedder: EncoderRows, texts: list[str], report: Any, dim: int | None) -> Embeddings:
+    embeddings: Embeddings | None = None
     for indices, rows in _encode(embedder, texts, report):
         if embeddings is None:
             if dim is not None and dim > rows.shape[1]:
@@ -346,7 +346,9 @@ def _sums(
     return train, held_out
 
 
-def _best_ridge(train: _core.Distillation, held_out: _core.Distillation, word_embeddings: Rows) -> float:
+def _best_ridge(
+    train: _core.Distillation, held_out: _core.Distillation, word_embeddings: Embeddings
+) -> float:
     """The ridge with the lowest held-out error; the largest, if no sentence is held out."""
     if held_out.sentences == 0:
         return max(RIDGES)
@@ -357,8 +359,8 @@ def _best_ridge(train: _core.Distillation, held_out: _core.Distillation, word_em
 
 
 def _solve(
-    sums: _core.Distillation, prior: Rows, penalty: float, folder: Path | None, report: Any
-) -> tuple[Rows, float, int]:
+    sums: _core.Distillation, prior: Embeddings, penalty: float, folder: Path | None, report: Any
+) -> tuple[Embeddings, float, int]:
     """The solution, its residual and the iterations. Solved columns are cached until all of them are."""
     if folder is None:
         return sums.solve(prior, penalty=penalty, tolerance=_TOLERANCE, progress=report)
@@ -366,14 +368,14 @@ def _solve(
     name = f"solving-{hashlib.sha256(f'{digest} {_core.__version__}'.encode()).hexdigest()[:32]}"
     writable = True
 
-    def load(first: int) -> tuple[Rows, float, int] | None:
+    def load(first: int) -> tuple[Embeddings, float, int] | None:
         try:
             arrays = read_archive(folder / f"{name}-{first}.npz", ("table", "residual", "iterations"))
             return arrays["table"], float(arrays["residual"]), int(arrays["iterations"])
         except (OSError, FormatError, KeyError, TypeError, ValueError):
             return None  # missing or damaged: solved again
 
-    def save(first: int, table: Rows, residual: float, iterations: int) -> None:
+    def save(first: int, table: Embeddings, residual: float, iterations: int) -> None:
         nonlocal writable
         try:
             if writable:
@@ -410,7 +412,7 @@ def _warn_of_zeros(
 
 
 def _try_penalties(
-    train: _core.Distillation, held_out: _core.Distillation, prior: Rows, report: Any
+    train: _core.Distillation, held_out: _core.Distillation, prior: Embeddings, report: Any
 ) -> tuple[dict[float, float], float]:
     """Held-out error of each lambda, and of the prior, on some dimensions."""
     dims = np.unique(np.linspace(0, prior.shape[1] - 1, min(_COLUMNS, prior.shape[1])).astype(int)).tolist()

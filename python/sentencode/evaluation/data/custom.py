@@ -121,8 +121,8 @@ def load_groups(
         name: Name of the task in reports. None: the name of the file.
 
     Returns:
-        A task with the split `"all"`, whose labels are numbers of groups. `classes` are the names of the
-        groups in order of appearance; for `"lines"`, the numbers of their first lines.
+        A task with the split `"all"`, whose labels are indices of groups. `classes` are the names of the
+        groups in order of appearance; for `"lines"`, the line numbers of their first sentences.
 
     Raises:
         ValueError: There is no such layout.
@@ -158,10 +158,10 @@ def load_groups(
             raise FormatError(f"{path}:{example.line}: the group {example.label!r} has only this sentence")
     if len(sizes) == 1:
         raise FormatError(f"{path} has one group, {examples[0].label!r}: expected at least two")
-    numbers = {group: number for number, group in enumerate(sizes)}
+    indices = {group: i for i, group in enumerate(sizes)}
     split = Split(
         ([tokens(example.sentences[0]) for example in examples],),
-        np.array([numbers[example.label] for example in examples], dtype=np.int64),
+        np.array([indices[example.label] for example in examples], dtype=np.int64),
     )
     return Task(name or path.stem, {"all": split}, Kind("groups"), tuple(sizes))
 

@@ -202,22 +202,22 @@ class Classes:
     known: tuple[str, ...] = ()
 
     def names(self, examples: Sequence[Example]) -> tuple[str, ...]:
-        """Names of the classes in the order of their numbers."""
+        """Names of the classes in the order of their indices."""
         for example in examples:
             if not example.label.strip():
                 raise FormatError(f"{example.path}:{example.line}: expected a class, got {example.label!r}")
         return self.known or tuple(sorted({example.label.strip() for example in examples}))
 
     def values(self, examples: Sequence[Example], names: tuple[str, ...]) -> NDArray[np.int64]:
-        """Class numbers of examples."""
-        numbers = {name: number for number, name in enumerate(names)}
+        """Class indices of examples."""
+        indices = {name: i for i, name in enumerate(names)}
         for example in examples:
-            if example.label.strip() not in numbers:
+            if example.label.strip() not in indices:
                 some = ", ".join(names[:20]) + (f", ... ({len(names)} classes)" if len(names) > 20 else "")
                 raise FormatError(
                     f"{example.path}:{example.line}: expected one of {some}, got {example.label!r}"
                 )
-        return np.array([numbers[example.label.strip()] for example in examples], dtype=np.int64)
+        return np.array([indices[example.label.strip()] for example in examples], dtype=np.int64)
 
 
 def splits_of(

@@ -39,7 +39,7 @@ class Kind:
         settings: Settings of SentEval's own classifier (`senteval-torch`) that the task overrides: for SNLI,
             `(("max_epoch", 15), ("epoch_size", 1))`.
         second_first: Whether SentEval sorts examples by the second sentence first, and ties by the names of
-            their classes, not by their numbers, as for SNLI.
+            their classes, not by their indices, as for SNLI.
 
     Raises:
         ValueError: Classification has no validation.
@@ -107,7 +107,7 @@ class Split:
 
         Args:
             second_first: Sort by the second sentence first.
-            names: Names of the classes, to sort labels by. Empty: sort by their numbers.
+            names: Names of the classes, to sort labels by. Empty: sort by their indices.
 
         Example:
             >>> import numpy as np
@@ -131,11 +131,11 @@ class Task:
         name: Name of the task, as in SentEval.
         splits: Splits by name: `"train"`, `"dev"` and `"test"`, or `"all"`, or names of subsets.
         kind: Kind of the task.
-        classes: Names of the classes or groups, in the order of their numbers; empty for other labels.
+        classes: Names of the classes or groups, in the order of their indices; empty for other labels.
         partial: Whether the sizes of the files were not checked.
 
     Raises:
-        ValueError: There is no split, or one has no example; or labels are not numbers of classes, groups or
+        ValueError: There is no split, or one has no example; or labels are not indices of classes, groups or
             images, if the kind of task needs them.
     """
 
@@ -188,7 +188,7 @@ def _numbers(labels: Any) -> Labels:
 
 
 def _class_numbers(where: str, labels: Labels) -> NDArray[np.int64]:
-    """Labels as numbers of classes, groups or images."""
+    """Labels as indices of classes, groups or images."""
     for i in np.flatnonzero((labels != np.floor(labels)) | (labels < 0) | (labels > _EXACT))[:1]:
         raise ValueError(
             f"{where}: labels must be whole numbers from 0, as of classes, but labels[{i}] is {labels[i]}"

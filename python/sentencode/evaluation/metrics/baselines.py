@@ -18,7 +18,7 @@ from .classifiers import Examples, Fit, Predictions, Progress
 
 __all__ = ["BagOfWords", "MajorityClass", "RandomSentences", "RandomWords", "baseline"]
 
-Rows = NDArray[np.float32]
+Embeddings = NDArray[np.float32]
 Sentences = Iterable[str | Sequence[str]]
 
 _BLOCK = 1 << 12  # sentences per lookup of word vectors
@@ -72,13 +72,13 @@ class RandomSentences(_Random):
     """A random embedding of each sentence, the same for equal sentences.
 
     Attributes:
-        dim: Dimensions: uniform numbers of mean 0 and variance 1.
-        seed: Seed of the numbers.
+        dim: Dimension of the embeddings: uniform values of mean 0 and variance 1.
+        seed: Seed of the values.
     """
 
     __name__ = "random"
 
-    def encode(self, sentences: Sentences) -> Rows:
+    def encode(self, sentences: Sentences) -> Embeddings:
         """Embeddings `(n, dim)` of strings or lists of tokens."""
         return _random_rows([" ".join(_tokens(sentence)) for sentence in sentences], self.dim, self.seed)
 
@@ -88,22 +88,22 @@ class RandomWords(_Random):
     """Mean of random word vectors; zeros for a sentence without words.
 
     Attributes:
-        dim: Dimensions: uniform numbers of mean 0 and variance 1 per word.
-        seed: Seed of the numbers.
+        dim: Dimension of the random vectors of words: uniform values of mean 0 and variance 1.
+        seed: Seed of the values.
     """
 
     __name__ = "random-words"
 
-    def encode(self, sentences: Sentences) -> Rows:
+    def encode(self, sentences: Sentences) -> Embeddings:
         """Embeddings `(n, dim)` of strings or lists of tokens."""
         words = _Words.of(sentences)
         table = _random_rows(words.words, self.dim, self.seed)
         rows = np.zeros((len(words.lengths), self.dim), dtype=np.float32)
-        for first, owners, numbers in words.blocks():
+        for first, owners, ids in words.blocks():
             starts = np.flatnonzero(np.diff(owners, prepend=-1))
             if len(starts):
                 nonempty = first + owners[starts]
-                sums = np.add.reduceat(table[numbers], starts, axis=0, dtype=np.float64)
+                sums = np.add.reduceat(table[ids], starts, axis=0, dtype=np.float64)
                 rows[nonempty] = sums / words.lengths[nonempty, None]
         return rows
 
@@ -122,14 +122,14 @@ class BagOfWords(_Baseline):
     def __post_init__(self) -> None:
         checked_int("dim", self.dim, 1)
 
-    def encode(self, sentences: Sentences) -> Rows:
+    def encode(self, sentences: Sentences) -> Embeddings:
         """Embeddings `(n, dim)` of strings or lists of tokens."""
         words = _Words.of(sentences)
         hashes = [hashlib.blake2b(_bytes(word), digest_size=8).digest() for word in words.words]
         column = (np.frombuffer(b"".join(hashes), "<u8") % self.dim).astype(np.int64)
         rows = np.zeros((len(words.lengths), self.dim), dtype=np.float32)
-        for first, owners, numbers in words.blocks():
-            np.add.at(rows, (first + owners, column[numbers]), 1)
+        for first, owners, ids in words.blocks():
+            np.add.at(rows, (first + owners, column[ids]), 1)
         return rows
 
 
@@ -142,7 +142,7 @@ class MajorityClass(_Baseline):
 
     __name__ = "majority"
 
-    def encode(self, sentences: Sentences) -> Rows:
+    def encode(self, sentences: Sentences) -> Embeddings:
         """The same embedding for all sentences."""
         return np.zeros((sum(1 for _ in sentences), 1), dtype=np.float32)
 
@@ -166,30 +166,30 @@ _BASELINES: dict[str, Any] = {
 
 
 class _Words(NamedTuple):
-    """Distinct words, the numbers of the words of all sentences, and the sentences' lengths."""
+    """Distinct words, the ids of the words of all sentences, and the sentences' lengths."""
 
     words: list[str]
-    numbers: NDArray[np.int64]
+    ids: NDArray[np.int64]
     lengths: NDArray[np.int64]
 
     @classmethod
     def of(cls, sentences: Sentences) -> _Words:
         vocabulary: dict[str, int] = {}
-        numbers: list[int] = []
+        ids: list[int] = []
         lengths: list[int] = []
         for sentence in sentences:
             tokens = _tokens(sentence)
-            numbers += [vocabulary.setdefault(token, len(vocabulary)) for token in tokens]
+            ids += [vocabulary.setdefault(token, len(vocabulary)) for token in tokens]
             lengths.append(len(tokens))
-        return cls(list(vocabulary), np.array(numbers, dtype=np.int64), np.array(lengths, dtype=np.int64))
+        return cls(list(vocabulary), np.array(ids, dtype=np.int64), np.array(lengths, dtype=np.int64))
 
     def blocks(self) -> Iterable[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
-        """Blocks of sentences: index of the first, and sentence (in the block) and number of each word."""
+        """Blocks of sentences: index of the first, and sentence (in the block) and id of each word."""
         ends = np.concatenate([[0], np.cumsum(self.lengths)])
         for first in range(0, len(self.lengths), _BLOCK):
             lengths = self.lengths[first : first + _BLOCK]
             owners = np.repeat(np.arange(len(lengths)), lengths)
-            yield first, owners, self.numbers[ends[first] : ends[first + len(lengths)]]
+            yield first, owners, self.ids[ends[first] : ends[first + len(lengths)]]
 
 
 def _tokens(sentence: str | Sequence[str]) -> Sequence[str]:
@@ -200,8 +200,8 @@ def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _random_rows(texts: list[str], dim: int, seed: int) -> Rows:
-    """Uniform numbers of variance 1 from a hash of each text."""
+def _random_rows(texts: list[str], dim: int, seed: int) -> Embeddings:
+    """Embeddings of uniform values of variance 1, from a hash of each text."""
     rows = np.empty((len(texts), dim), dtype=np.float32)
     start = hashlib.shake_128(f"{seed}\n".encode())
     for row, text in zip(rows, texts, strict=True):

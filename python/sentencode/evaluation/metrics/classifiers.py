@@ -130,17 +130,17 @@ class Optimum:
 
     def predict(self, examples: Examples, fits: Sequence[Fit], on_progress: Progress | None) -> Predictions:
         """Solve all problems at once; those with the same training examples share a fold."""
-        numbers: dict[bytes, int] = {}
+        fold_of: dict[bytes, int] = {}  # training examples -> index of the fold
         folds: list[NDArray[np.bool_]] = []
         problems = []
         for fit in fits:
             key = fit.train.tobytes()
-            if key not in numbers:
-                numbers[key] = len(folds)
+            if key not in fold_of:
+                fold_of[key] = len(folds)
                 fold = np.zeros(len(examples.labels), dtype=np.bool_)
                 fold[fit.train] = True
                 folds.append(fold)
-            problems.append((numbers[key], fit.penalty))
+            problems.append((fold_of[key], fit.penalty))
         pairs = examples.sides if len(examples.sides) == 2 else None
         solutions = fit_logistic(
             examples.embeddings,

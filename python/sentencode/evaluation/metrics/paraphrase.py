@@ -19,7 +19,7 @@ __all__ = [
     "nearest_neighbours",
 ]
 
-Rows = NDArray[np.float32]
+Embeddings = NDArray[np.float32]
 Groups = NDArray[np.int64]
 
 _BLOCK = 1024  # rows of a distance matrix
@@ -59,7 +59,7 @@ class LinearDiscriminant:
         ValueError: Each class has only one embedding.
     """
 
-    def __init__(self, rows: Rows, classes: Groups, tolerance: float = 1e-4) -> None:
+    def __init__(self, rows: Embeddings, classes: Groups, tolerance: float = 1e-4) -> None:
         counts = np.bincount(classes)
         freedom = len(rows) - len(counts)
         if freedom < 1:
@@ -79,7 +79,7 @@ class LinearDiscriminant:
         self._means = ((means - self._centre) @ self._whiten).astype(np.float32)  # [K, r]
         self._offsets = np.log(counts / len(rows)) - 0.5 * np.einsum("ij,ij->i", self._means, self._means)
 
-    def predict(self, rows: Rows) -> Groups:
+    def predict(self, rows: Embeddings) -> Groups:
         """The most probable class of each embedding."""
         predicted = np.empty(len(rows), dtype=np.int64)
         for first in range(0, len(rows), _BLOCK):
@@ -90,7 +90,7 @@ class LinearDiscriminant:
 
 
 def cluster_classification(
-    rows: Rows,
+    rows: Embeddings,
     groups: Groups,
     held_out: Literal["one", "half"] = "one",
     *,
@@ -149,7 +149,7 @@ def cluster_classification(
 
 
 def nearest_neighbours(
-    rows: Rows,
+    rows: Embeddings,
     groups: Groups,
     measure: Literal["cosine", "l2"] = "cosine",
     *,
@@ -192,7 +192,7 @@ def nearest_neighbours(
 
 
 def inverse_davies_bouldin(
-    rows: Rows, groups: Groups, *, confidence: float = 0.95, resamples: int = 2000
+    rows: Embeddings, groups: Groups, *, confidence: float = 0.95, resamples: int = 2000
 ) -> Paraphrases:
     """Inverse of the index of Davies and Bouldin (1979): distance between groups relative to their spread.
 
@@ -252,7 +252,7 @@ def _ratio_interval(hits: ArrayLike, sizes: ArrayLike, confidence: float, resamp
     return percentile_interval(sums[:, 0] / sums[:, 1], confidence)
 
 
-def _sums(rows: Rows, groups: Groups, count: int) -> NDArray[np.float64]:
+def _sums(rows: Embeddings, groups: Groups, count: int) -> NDArray[np.float64]:
     """Sum of the embeddings of each group, `(groups, d)`."""
     order = np.argsort(groups, kind="stable")
     starts = np.searchsorted(groups[order], np.arange(count))

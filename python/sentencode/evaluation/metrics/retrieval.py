@@ -20,7 +20,7 @@ from .validation import check_splits
 
 __all__ = ["Ranking", "Recalls", "Retrieval", "ranks_of", "recalls", "resampled_recalls", "retrieve"]
 
-Rows = NDArray[np.float32]
+Embeddings = NDArray[np.float32]
 Ranks = NDArray[np.int64]
 Progress = Callable[[int, int], None]
 
@@ -103,7 +103,7 @@ class Retrieval:
 
 def retrieve(
     ranking: Ranking,
-    embeddings: Rows,
+    embeddings: Embeddings,
     captions: dict[str, NDArray[np.int64]],
     splits: Mapping[str, Split],
     *,
@@ -157,7 +157,7 @@ def retrieve(
     return Retrieval(trained.score, recalls(ranks), intervals, ranks, nearest, trained.epochs)
 
 
-def _images(split: Split) -> Rows:
+def _images(split: Split) -> Embeddings:
     if split.images is None:
         raise ValueError("retrieval needs the features of images: the attribute images of each split")
     return split.images
@@ -190,7 +190,7 @@ class _JointSpace:
         self._optimiser = torch.optim.Adam(self._weights)
 
     def train(
-        self, embeddings: Rows, captions: NDArray[np.int64], images: Rows, labels: NDArray[Any]
+        self, embeddings: Embeddings, captions: NDArray[np.int64], images: Embeddings, labels: NDArray[Any]
     ) -> None:
         """Train one epoch over all captions."""
         ranking, random = self._ranking, self._random
@@ -230,15 +230,15 @@ class _JointSpace:
         projected = self._torch.nn.functional.linear(x, *self._weights[side : side + 2])
         return projected / projected.square().sum(1, keepdim=True).sqrt()
 
-    def images(self, rows: Rows) -> Rows:
+    def images(self, rows: Embeddings) -> Embeddings:
         """Images in the joint space."""
         return self._applied(rows, 0)
 
-    def captions(self, rows: Rows) -> Rows:
+    def captions(self, rows: Embeddings) -> Embeddings:
         """Captions in the joint space."""
         return self._applied(rows, 2)
 
-    def _applied(self, rows: Rows, side: int) -> Rows:
+    def _applied(self, rows: Embeddings, side: int) -> Embeddings:
         with self._torch.no_grad():
             blocks = [
                 self._projected(rows[i : i + _FOLD], side).cpu().numpy() for i in range(0, len(rows), _FOLD)
@@ -254,7 +254,7 @@ class _JointSpace:
         self._weights = state
 
 
-def ranks_of(images: Rows, captions: Rows) -> tuple[dict[str, Ranks], NDArray[np.int64]]:
+def ranks_of(images: Embeddings, captions: Embeddings) -> tuple[dict[str, Ranks], NDArray[np.int64]]:
     """Ranks of the right candidates by inner product with each query.
 
     Among ties the right ones come last: a constant embedding gains nothing.
@@ -282,7 +282,7 @@ def ranks_of(images: Rows, captions: Rows) -> tuple[dict[str, Ranks], NDArray[np
     return {key: np.concatenate(ranks) for key, ranks in by_fold.items()}, np.concatenate(nearest)
 
 
-def _not_below(scores: Rows, bound: Rows) -> NDArray[np.bool_]:
+def _not_below(scores: Embeddings, bound: Embeddings) -> NDArray[np.bool_]:
     """Scores at or above a bound; NaN counts as above, so that it gains nothing."""
     return ~(scores < bound)
 
