@@ -207,6 +207,11 @@ _FIGURE_ROWS = ("SIF", "LAES-RES")  # in figure 2
 class Report(CommonReport):
     """The results of a reproduction, one for each row and task."""
 
+    @property
+    def cells(self) -> Sequence[Result]:
+        """The results."""
+        return self.results
+
     def cell(self, row: str, task: str) -> Result | None:
         """The result of a row on a task; None if it was not computed."""
         return next(iter(self.of(row, task=task)), None)

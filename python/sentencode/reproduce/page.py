@@ -207,11 +207,11 @@ def _has_picture(content: Content) -> bool:
 def _picture(content: Content) -> bytes:
     """The page's picture as PNG."""
     spec = content.get("page", {}).get("picture")
+    if spec == "report":
+        return _report(content, None).figure()
     if spec is None:
         compared = [finding for finding in content["findings"] if finding.get("paper") is not None]
         figure = claims.forest_plot(compared or content["findings"])
-    elif spec == "report":
-        _, figure = next(_report(content, None).pictures())
     else:
         figure = _points(**spec)
     return rendered(figure, "png")

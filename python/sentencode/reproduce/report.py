@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from .._figures import rendered
 from ..evaluation import PublishedFigure
 from ..evaluation import published as published_figures
 from .papers import printed
@@ -89,6 +90,20 @@ class Report:
         """The figures of the tables, with the names of their files."""
         for table in self.tables.values():
             yield from table.pictures(self)
+
+    def figure(self, kind: str = "png") -> bytes:
+        """The first picture, as the content of a file.
+
+        Args:
+            kind: `"png"`, `"svg"`, or another format of matplotlib.
+
+        Raises:
+            ValueError: The rows of the picture were not computed.
+            ImportError: matplotlib is not installed.
+        """
+        for _, figure in self.pictures():
+            return rendered(figure, kind)
+        raise ValueError(f"{self.family}: the rows of the figure were not computed")
 
     def of(self, row: str, **keys: Any) -> list[Result]:
         """The results of a row, one for each seed (or task): those with these values of keys."""

@@ -57,6 +57,7 @@ def fit_logistic(
     max_bytes: int | None = None,
     device: str = "cpu",
     on_progress: Callable[[int, int], None] | None = None,
+    places: ArrayLike | None = None,
 ) -> LogisticSolutions:
     """Fit a logistic regression for each of several folds and penalties.
 
@@ -84,6 +85,7 @@ def fit_logistic(
             several times as large as their embeddings; 4 GiB otherwise.
         device: Device of torch.
         on_progress: Called with the number of solved problems, and of all.
+        places: The old name of `indices`.
 
     Returns:
         The solutions, in the order of the problems.
@@ -104,6 +106,9 @@ def fit_logistic(
     require_nn()
     from ... import _nn
 
+    if places is not None:
+        warnings.warn("fit_logistic's places is now indices", DeprecationWarning, stacklevel=2)
+        indices = places
     progress: Any = on_progress  # the stub's callback type is too strict
 
     def tensor(values: Any, dtype: Any) -> Any:

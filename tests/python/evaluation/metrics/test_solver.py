@@ -320,6 +320,15 @@ def test_separable_folds_need_few_iterations(shares):
     assert fits.iterations.max() < 90
 
 
+def test_the_old_name_of_indices_works():
+    x, labels = np.array([[2.0], [-2.0], [1.0], [-1.0]]), [0, 1, 0, 1]
+    folds, problems, order = np.ones((1, 4), bool), [(0, 1.0)], [1, 0, 3, 2]
+    expected = fit_logistic(x, labels, folds, problems, indices=order)
+    with pytest.warns(DeprecationWarning, match="places is now indices"):
+        fits = fit_logistic(x, labels, folds, problems, places=order)
+    np.testing.assert_array_equal(fits.weights, expected.weights)
+
+
 @pytest.mark.parametrize(("n", "classes"), [(240, 2), (240, 3), (3000, 3)])
 @pytest.mark.parametrize("kind", ["embeddings", "indices", "pairs"])
 def test_rows_outside_of_all_folds_are_predicted(kind, n, classes):
