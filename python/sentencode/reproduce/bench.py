@@ -130,14 +130,16 @@ class Bench:
 
     def _evaluated(self, encoder: Any, row: Row) -> Any:
         """The encoder as it is evaluated."""
+        if not row.kind:  # a control
+            return encoder
         labels = self.labels(row)
         encode = partial(encoder.encode, show_progress_bar=False)
         if self.normalize is not None and self.normalize in row.normalize.values():
             fingerprint = f"{encoder.fingerprint()}, normalize={self.normalize}"
             return Adapted(partial(encode, normalize=self.normalize), fingerprint, encoder)
-        if row.kind and isinstance(encoder.settings()["head"], _models().RowRegression):  # imitates a teacher
+        if isinstance(encoder.settings()["head"], _models().RowRegression):  # imitates a teacher
             return Adapted(lambda x: encoder.predict(list(x)), f"{encoder.fingerprint()}, predict")
-        if row.kind and isinstance(labels, Parallel):
+        if isinstance(labels, Parallel):
             prepare = labels.prepare
             return Adapted(lambda x: encode(prepare(list(x))), f"{encoder.fingerprint()}, prepared")
         return encoder
