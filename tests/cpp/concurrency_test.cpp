@@ -1,4 +1,4 @@
-// What several threads may do at once. Under ThreadSanitizer, `make test-tsan` runs this.
+// Concurrent use. `make test-tsan` runs this under ThreadSanitizer.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -25,7 +25,7 @@
 namespace sentencode {
 namespace {
 
-/// Calls each function again and again on a thread of its own, until the first has done it `times` times.
+/// Calls each function repeatedly on a separate thread, until the first one was called `times` times.
 void together(int times, const std::vector<std::function<void()>>& functions) {
   std::atomic<bool> done{false};
   std::vector<std::jthread> threads;
@@ -62,7 +62,7 @@ class Concurrency : public testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(Kinds, Concurrency, testing::Values("SIF", "USIF", "LAES"),
                          [](const auto& kind) { return std::string(kind.param); });
 
-TEST_P(Concurrency, OneFitsWhileOthersEncodeAndLook) {
+TEST_P(Concurrency, EncodesAndReadsWhileAnotherThreadFits) {
   const auto encoder = made();
   encoder->partial_fit(first_.sentences());
   encoder->solve();
@@ -90,37 +90,37 @@ TEST_P(Concurrency, OneFitsWhileOthersEncodeAndLook) {
                 }});
 }
 
-// Python's hook waits for the GIL, and who has the GIL may be waiting for the encoder.
-TEST_P(Concurrency, WhileItAsksForInterruptsOthersCanLook) {
+// Python's hook waits for the GIL, whose holder may be waiting for the encoder.
+TEST_P(Concurrency, CanBeReadDuringInterruptChecks) {
   const auto encoder = made();
   encoder->partial_fit(first_.sentences());
   encoder->solve();
   static const LinearEncoder* seen;
-  static int asked;
+  static int polls;
   seen = encoder.get();
-  asked = 0;
+  polls = 0;
   set_interrupt_check([] {
-    ++asked;
+    ++polls;
     auto look = std::async(std::launch::async, [] {
       if (const auto* directions = dynamic_cast<const CommonDirections*>(seen)) directions->statistics();
       return seen->fitted() && !seen->to_bytes(true).empty();
     });
     const bool free = look.wait_for(std::chrono::seconds(20)) == std::future_status::ready;
     EXPECT_TRUE(free);
-    return !free;  // lets go of what the other waits for
+    return !free;  // interrupts, so that the other thread can continue
   });
   encoder->partial_fit(second_.sentences());
-  const int before = asked;
+  const int before = polls;
   encoder->solve();
-  EXPECT_GT(asked, before);
+  EXPECT_GT(polls, before);
   static_cast<const Encoder&>(*encoder).encode(first_.sentences());
 }
 
-TEST_P(Concurrency, AnInterruptLeavesStatisticsAsTheyWere) {
+TEST_P(Concurrency, InterruptsLeaveStatisticsUnchanged) {
   const bool laes = std::string(GetParam()) == "LAES";
-  // Several blocks; of LAES, more words than may wait, so that what follows begins with them.
+  // Several blocks; for LAES more words than may wait, so that the next call first adds them to the sums.
   const Texts many(Example(12).ids(9000, laes ? 30 : 1, laes ? 40 : 3));
-  // One thread asks. Of two, the other may take nearly all of the work, beside other processes.
+  // Only one thread polls; with two, the other one may do nearly all of the work.
   for (const int threads : {2, 1}) {
     set_num_threads(threads);
     const auto encoder = made();
@@ -135,7 +135,7 @@ TEST_P(Concurrency, AnInterruptLeavesStatisticsAsTheyWere) {
       try {
         encoder->partial_fit(many.sentences());
         EXPECT_GT(polls, threads == 1 ? 3 : 1);
-        break;  // it was not asked so often
+        break;  // there were fewer polls
       } catch (const Interrupted&) {
         EXPECT_TRUE(encoder->to_bytes(true) == before) << polls;
       }
@@ -144,7 +144,7 @@ TEST_P(Concurrency, AnInterruptLeavesStatisticsAsTheyWere) {
   }
 }
 
-TEST(ConcurrentBatches, GoToOneThreadEach) {
+TEST(ConcurrentBatches, AreReturnedOnce) {
   const auto make = [](BatchLoader::Position at) {
     Batch batch;
     batch.epoch = at.epoch;
@@ -168,7 +168,7 @@ TEST(ConcurrentBatches, GoToOneThreadEach) {
   EXPECT_EQ(loader.position().step, 300);
 }
 
-TEST(ConcurrentBatches, OfSortedBuffersAreThoseOfOneThread) {
+TEST(ConcurrentBatches, OfSortedBuffersEqualThoseOfOneThread) {
   const TemporaryFolder folder;
   ExampleOptions options;
   options.fields = {field_of("tokens", vocabulary_of({"a", "b"}))};

@@ -19,8 +19,8 @@ class ControlGroups : public testing::Test {
     std::filesystem::create_directories(folder_.path("proc/self"));
     folder_.write("proc/self/cgroup", content);
   }
-  /// Below sys/fs/cgroup.
-  Folders found(const std::string& controller) const {
+  /// Relative to sys/fs/cgroup.
+  Folders folders(const std::string& controller) const {
     Folders folders = control_groups(controller, folder_.path(""));
     const std::string mount = (std::filesystem::path(folder_.path("")) / "sys/fs/cgroup").string();
     for (std::string& folder : folders) {
@@ -34,42 +34,42 @@ class ControlGroups : public testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST_F(ControlGroups, AreTheTopsWhereNoListIs) {
-  EXPECT_EQ(found("cpu"), Folders({"", "/cpu"}));
-  EXPECT_EQ(found("memory"), Folders({"", "/memory"}));
+TEST_F(ControlGroups, AreTheRootsWithoutAList) {
+  EXPECT_EQ(folders("cpu"), Folders({"", "/cpu"}));
+  EXPECT_EQ(folders("memory"), Folders({"", "/memory"}));
   EXPECT_FALSE(control_groups("memory").empty());
 }
 
-TEST_F(ControlGroups, OfTheSecondVersionHoldAllControllers) {
+TEST_F(ControlGroups, OfVersion2HaveAllControllers) {
   list("0::/batch/job/step\n");
-  EXPECT_EQ(found("cpu"), Folders({"", "/cpu", "/batch", "/batch/job", "/batch/job/step"}));
-  EXPECT_EQ(found("memory"), Folders({"", "/memory", "/batch", "/batch/job", "/batch/job/step"}));
+  EXPECT_EQ(folders("cpu"), Folders({"", "/cpu", "/batch", "/batch/job", "/batch/job/step"}));
+  EXPECT_EQ(folders("memory"), Folders({"", "/memory", "/batch", "/batch/job", "/batch/job/step"}));
   list("0::/\n");
-  EXPECT_EQ(found("cpu"), Folders({"", "/cpu"}));
+  EXPECT_EQ(folders("cpu"), Folders({"", "/cpu"}));
 }
 
-TEST_F(ControlGroups, OfTheFirstVersionAreThoseOfTheController) {
+TEST_F(ControlGroups, OfVersion1BelongToTheController) {
   list("7:memory:/docker/1f\n4:cpu,cpuacct:/a\n3:cpuset:/b\n1:name=systemd:/c\n");
-  EXPECT_EQ(found("cpu"), Folders({"", "/cpu", "/cpu/a", "/cpu,cpuacct", "/cpu,cpuacct/a"}));
-  EXPECT_EQ(found("memory"), Folders({"", "/memory", "/memory/docker", "/memory/docker/1f"}));
-  EXPECT_EQ(found("pids"), Folders({"", "/pids"}));
+  EXPECT_EQ(folders("cpu"), Folders({"", "/cpu", "/cpu/a", "/cpu,cpuacct", "/cpu,cpuacct/a"}));
+  EXPECT_EQ(folders("memory"), Folders({"", "/memory", "/memory/docker", "/memory/docker/1f"}));
+  EXPECT_EQ(folders("pids"), Folders({"", "/pids"}));
 }
 
-TEST_F(ControlGroups, OfBothVersionsAtOnce) {
+TEST_F(ControlGroups, OfBothVersions) {
   list("5:memory:/m\n0::/unified\n");
-  EXPECT_EQ(found("memory"), Folders({"", "/memory", "/memory/m", "/unified"}));
+  EXPECT_EQ(folders("memory"), Folders({"", "/memory", "/memory/m", "/unified"}));
 }
 
-TEST_F(ControlGroups, OutsideOfWhatIsMountedAreNotFollowed) {
+TEST_F(ControlGroups, OutsideTheMountAreIgnored) {
   list("0::/../../other\n9:memory:/../x\n");
-  EXPECT_EQ(found("memory"), Folders({"", "/memory"}));
+  EXPECT_EQ(folders("memory"), Folders({"", "/memory"}));
 }
 
-TEST_F(ControlGroups, LinesOfNoKnownFormAreLeftOut) {
+TEST_F(ControlGroups, IgnoreUnknownLines) {
   list("\nnonsense\n1:half\n:\n0::/good\n");
-  EXPECT_EQ(found("cpu"), Folders({"", "/cpu", "/good"}));
-  list("0::/a:b\n");  // a name may hold a colon
-  EXPECT_EQ(found("cpu"), Folders({"", "/cpu", "/a:b"}));
+  EXPECT_EQ(folders("cpu"), Folders({"", "/cpu", "/good"}));
+  list("0::/a:b\n");  // a name may contain a colon
+  EXPECT_EQ(folders("cpu"), Folders({"", "/cpu", "/a:b"}));
 }
 
 }  // namespace

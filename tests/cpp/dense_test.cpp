@@ -20,13 +20,13 @@ RowMajor<T> random_matrix(std::int64_t rows, std::int64_t cols, unsigned seed) {
   return RowMajor<T>::NullaryExpr(rows, cols, [&] { return normal(bits); });
 }
 
-// Eigen's own product: code that shares nothing with what is tested, unless there is no BLAS at all.
+// Eigen's product, which shares no code with the tested one unless there is no BLAS.
 template <typename T>
 RowMajor<T> oracle_product(const RowMajor<T>& a, const RowMajor<T>& b) {
   return a.lazyProduct(b);
 }
 
-/// Q diag(values) Q^T with a random orthogonal Q, whose rows are its eigenvectors; made in double.
+/// Q diag(values) Q^T with a random orthogonal Q, whose rows are its eigenvectors, computed in double.
 template <typename T>
 RowMajor<T> symmetric_with(const Eigen::Matrix<T, Eigen::Dynamic, 1>& values, unsigned seed) {
   const auto n = values.size();
@@ -37,21 +37,21 @@ RowMajor<T> symmetric_with(const Eigen::Matrix<T, Eigen::Dynamic, 1>& values, un
 }
 
 template <typename T>
-void expect_eigenpairs(const RowMajor<T>& c, const Spectrum<T>& found, double tolerance) {
-  const auto p = found.values.size();
-  ASSERT_EQ(found.vectors.rows(), p);
-  ASSERT_EQ(found.vectors.cols(), c.rows());
-  const double scale = p > 0 ? std::max<double>(found.values.cwiseAbs().maxCoeff(), 1e-30) : 1;
+void expect_eigenpairs(const RowMajor<T>& c, const Spectrum<T>& actual, double tolerance) {
+  const auto p = actual.values.size();
+  ASSERT_EQ(actual.vectors.rows(), p);
+  ASSERT_EQ(actual.vectors.cols(), c.rows());
+  const double scale = p > 0 ? std::max<double>(actual.values.cwiseAbs().maxCoeff(), 1e-30) : 1;
   const RowMajor<T> residual =
-      oracle_product<T>(found.vectors, c) - RowMajor<T>(found.values.asDiagonal() * found.vectors);
+      oracle_product<T>(actual.vectors, c) - RowMajor<T>(actual.values.asDiagonal() * actual.vectors);
   EXPECT_LE(p == 0 ? 0 : residual.cwiseAbs().maxCoeff(), tolerance * scale);
-  const RowMajor<T> gram = oracle_product<T>(found.vectors, found.vectors.transpose());
+  const RowMajor<T> gram = oracle_product<T>(actual.vectors, actual.vectors.transpose());
   EXPECT_LE(p == 0 ? 0 : (gram - RowMajor<T>::Identity(p, p)).cwiseAbs().maxCoeff(), tolerance);
   for (Eigen::Index i = 0; i < p; ++i) {
-    EXPECT_LE(found.values[i], found.values[std::max<Eigen::Index>(i - 1, 0)]);
+    EXPECT_LE(actual.values[i], actual.values[std::max<Eigen::Index>(i - 1, 0)]);
     Eigen::Index largest = 0;
-    found.vectors.row(i).cwiseAbs().maxCoeff(&largest);
-    EXPECT_GT(found.vectors(i, largest), 0);
+    actual.vectors.row(i).cwiseAbs().maxCoeff(&largest);
+    EXPECT_GT(actual.vectors(i, largest), 0);
   }
 }
 
@@ -59,7 +59,7 @@ template <typename T>
 class Dense : public ::testing::Test {
  protected:
   static constexpr double kTight = std::is_same_v<T, float> ? 2e-5 : 1e-12;
-  /// Of decompositions: Eigen's own lose a digit that LAPACK's keep.
+  /// Tolerance of decompositions: Eigen's are less precise than LAPACK's by a digit.
   static double decomposed() {
     return dense_backend().starts_with("Eigen") ? (std::is_same_v<T, float> ? 1e-4 : 1e-11) : kTight;
   }
@@ -67,7 +67,7 @@ class Dense : public ::testing::Test {
 using Types = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(Dense, Types);
 
-TYPED_TEST(Dense, GemmIsTheProductForEveryShapeAndTransposition) {
+TYPED_TEST(Dense, GemmEqualsTheProduct) {
   using T = TypeParam;
   for (const auto [m, n, k] :
        {std::array{1, 1, 1}, {1, 7, 5}, {7, 1, 5}, {3, 4, 0}, {33, 17, 65}, {130, 70, 300}}) {
@@ -99,7 +99,7 @@ TYPED_TEST(Dense, GemmReadsAndWritesBlocksOfLargerMatrices) {
   EXPECT_TRUE((c.array() == T(7)).all()) << "wrote outside its block";
 }
 
-TYPED_TEST(Dense, GemmWithBetaZeroForgetsWhatWasThere) {
+TYPED_TEST(Dense, GemmWithBetaZeroOverwritesNaN) {
   using T = TypeParam;
   RowMajor<T> c = RowMajor<T>::Constant(3, 3, std::numeric_limits<T>::quiet_NaN());
   gemm(Op::none, Op::none, T(1), random_matrix<T>(3, 4, 1), random_matrix<T>(4, 3, 2), T(0), c);
@@ -109,13 +109,13 @@ TYPED_TEST(Dense, GemmWithBetaZeroForgetsWhatWasThere) {
   EXPECT_TRUE((c.array() == T(0)).all()) << "a sum over nothing is zero";
 }
 
-TYPED_TEST(Dense, ProductsOfNothingAreNothing) {
+TYPED_TEST(Dense, ProductsOfEmptyMatrices) {
   using T = TypeParam;
   EXPECT_EQ(product(RowMajor<T>(0, 4), random_matrix<T>(4, 3, 1)).rows(), 0);
   EXPECT_EQ(product(random_matrix<T>(4, 3, 1), RowMajor<T>(3, 0)).cols(), 0);
 }
 
-TYPED_TEST(Dense, GemmRefusesShapesThatDoNotFit) {
+TYPED_TEST(Dense, GemmRefusesWrongShapes) {
   using T = TypeParam;
   RowMajor<T> c(2, 2);
   try {
@@ -126,25 +126,25 @@ TYPED_TEST(Dense, GemmRefusesShapesThatDoNotFit) {
   }
 }
 
-TYPED_TEST(Dense, EighFindsEveryPairOfTheUpperTriangle) {
+TYPED_TEST(Dense, EighReadsTheUpperTriangle) {
   using T = TypeParam;
   for (const int n : {0, 1, 2, 3, 40, 150}) {
     RowMajor<T> c = random_matrix<T>(n, n, 4);
     c = (c + c.transpose().eval()) / 2;
     RowMajor<T> upper = c.template triangularView<Eigen::Upper>();
     upper.template triangularView<Eigen::StrictlyLower>().setConstant(T(99));
-    const Spectrum<T> found = eigh(upper);
-    ASSERT_EQ(found.values.size(), n);
-    expect_eigenpairs(c, found, this->decomposed());
+    const Spectrum<T> actual = eigh(upper);
+    ASSERT_EQ(actual.values.size(), n);
+    expect_eigenpairs(c, actual, this->decomposed());
   }
 }
 
-TYPED_TEST(Dense, TopEigenpairsAreTheLeadingOnesOfEigh) {
+TYPED_TEST(Dense, TopEigenpairsEqualThoseOfEigh) {
   using T = TypeParam;
   for (const int n : {1, 5, 60, 420}) {
     Eigen::Matrix<T, Eigen::Dynamic, 1> values(n);
     for (int i = 0; i < n; ++i)
-      values[i] = T(3) / T((1 + i) * std::sqrt(T(1 + i)));  // falls as real spectra do
+      values[i] = T(3) / T((1 + i) * std::sqrt(T(1 + i)));  // decays like real spectra
     const RowMajor<T> c = symmetric_with<T>(values, 5);
     for (const int p : {0, 1, 4, 400}) {
       if (p > n) continue;
@@ -181,7 +181,7 @@ TYPED_TEST(Dense, TopEigenpairsOfEqualEigenvalues) {
   expect_eigenpairs(c, top_eigenpairs(c, 30), 1e-4);
 }
 
-TYPED_TEST(Dense, TopEigenpairsRepeatThemselves) {
+TYPED_TEST(Dense, TopEigenpairsAreDeterministic) {
   using T = TypeParam;
   const RowMajor<T> half = random_matrix<T>(200, 320, 8);
   const RowMajor<T> c = product(half, half, Op::transpose);
@@ -190,7 +190,7 @@ TYPED_TEST(Dense, TopEigenpairsRepeatThemselves) {
   EXPECT_EQ(one.values, two.values);
 }
 
-TYPED_TEST(Dense, DecompositionsRefuseWhatHasNone) {
+TYPED_TEST(Dense, DecompositionsRefuseInvalidMatrices) {
   using T = TypeParam;
   RowMajor<T> c = RowMajor<T>::Identity(4, 4);
   EXPECT_THROW(eigh(RowMajor<T>(3, 4)), InvalidInput);

@@ -11,7 +11,7 @@
 namespace sentencode {
 namespace {
 
-/// A machine's files, as a process in a group sees them.
+/// The files of a machine, as a process in a control group sees them.
 class Machine {
  public:
   void write(const std::string& path, const std::string& text) const {
@@ -25,7 +25,7 @@ class Machine {
   TemporaryFolder folder_;
 };
 
-TEST(MemoryLimit, IsTheMachinesWithoutGroups) {
+TEST(MemoryLimit, IsTheMachinesWithoutControlGroups) {
   const Machine machine;
   EXPECT_GT(machine.limit(), 1 << 20);
   EXPECT_LE(memory_limit(), machine.limit());
@@ -38,11 +38,12 @@ TEST(MemoryLimit, OfAContainer) {
   EXPECT_EQ(second.limit(), 3000000);
   const Machine first;
   first.write("sys/fs/cgroup/memory/memory.limit_in_bytes", "4000000\n");
-  first.write("proc/self/cgroup", "11:cpu,cpuacct:/docker/abc\n9:memory:/docker/abc\n");  // not to be seen
+  first.write("proc/self/cgroup",
+              "11:cpu,cpuacct:/docker/abc\n9:memory:/docker/abc\n");  // not visible in the container
   EXPECT_EQ(first.limit(), 4000000);
 }
 
-TEST(MemoryLimit, OfGroupsWithinGroups) {
+TEST(MemoryLimit, OfNestedGroups) {
   const Machine second;
   second.write("proc/self/cgroup", "0::/user.slice/job.scope\n");
   second.write("sys/fs/cgroup/user.slice/memory.max", "5000000\n");
@@ -53,7 +54,7 @@ TEST(MemoryLimit, OfGroupsWithinGroups) {
   const Machine first;
   first.write("proc/self/cgroup", "4:devices,memory:/batch/7\n3:cpu:/other\n");
   first.write("sys/fs/cgroup/memory/batch/7/memory.limit_in_bytes", "6000000\n");
-  first.write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");  // none
+  first.write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");  // no limit
   EXPECT_EQ(first.limit(), 6000000);
 }
 

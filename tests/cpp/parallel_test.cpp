@@ -16,7 +16,7 @@
 namespace sentencode {
 namespace {
 
-/// Restores the number of threads, whatever the test sets.
+/// Restores the number of threads, after the test.
 class Parallel : public testing::Test {
  protected:
   ~Parallel() override {
@@ -26,7 +26,7 @@ class Parallel : public testing::Test {
   const int before_ = num_threads();
 };
 
-TEST_F(Parallel, EveryItemIsSeenOnceWhateverTheGrain) {
+TEST_F(Parallel, VisitsEveryItemOnce) {
   for (const int threads : {1, 2, 5}) {
     set_num_threads(threads);
     for (const std::int64_t grain : {1, 3, 7, 1000, 1'000'000'000}) {
@@ -41,12 +41,12 @@ TEST_F(Parallel, EveryItemIsSeenOnceWhateverTheGrain) {
   }
 }
 
-TEST_F(Parallel, AnEmptyRangeCallsNothing) {
+TEST_F(Parallel, DoesNothingForAnEmptyRange) {
   parallel_for(3, 3, 1, [](std::int64_t, std::int64_t) { FAIL(); });
   parallel_for(3, -3, 1, [](std::int64_t, std::int64_t) { FAIL(); });
 }
 
-TEST_F(Parallel, UsesAsManyThreadsAsAskedFor) {
+TEST_F(Parallel, UsesTheRequestedThreads) {
   set_num_threads(3);
   std::mutex mutex;
   std::set<std::thread::id> ids;
@@ -55,7 +55,7 @@ TEST_F(Parallel, UsesAsManyThreadsAsAskedFor) {
       const std::lock_guard lock(mutex);
       ids.insert(std::this_thread::get_id());
     }
-    // Nobody goes on before all three are here, so that no thread can take two pieces.
+    // Each piece waits for all three threads, so that no thread can take two.
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (std::chrono::steady_clock::now() < deadline) {
       const std::lock_guard lock(mutex);
@@ -75,7 +75,7 @@ TEST_F(Parallel, NestedCallsRunOnTheCallingThread) {
   });
 }
 
-TEST_F(Parallel, TheFirstExceptionStopsTheRestAndArrives) {
+TEST_F(Parallel, RethrowsTheFirstException) {
   set_num_threads(2);
   std::atomic<int> calls{0};
   const auto body = [&](std::int64_t begin, std::int64_t) {
@@ -85,11 +85,11 @@ TEST_F(Parallel, TheFirstExceptionStopsTheRestAndArrives) {
   EXPECT_THROW(parallel_for(0, 1'000'000, 1, body), std::range_error);
   EXPECT_LT(calls, 1'000'000);
   calls = 0;
-  parallel_for(10, 20, 1, body);  // nothing of the failure is left
+  parallel_for(10, 20, 1, body);  // the failure has no effect on later calls
   EXPECT_EQ(calls, 10);
 }
 
-TEST_F(Parallel, CtrlCStopsItAndIsAskedForOnTheCallersThreadOnly) {
+TEST_F(Parallel, ChecksForCtrlCOnTheCallingThreadOnly) {
   set_num_threads(2);
   static std::atomic<int> asked;
   static std::thread::id caller;
@@ -103,13 +103,13 @@ TEST_F(Parallel, CtrlCStopsItAndIsAskedForOnTheCallersThreadOnly) {
   EXPECT_EQ(asked, 4);
 }
 
-TEST_F(Parallel, RefusesNonsense) {
+TEST_F(Parallel, RefusesInvalidArguments) {
   EXPECT_THROW(set_num_threads(0), InvalidInput);
   EXPECT_THROW(parallel_for(0, 1, 0, [](std::int64_t, std::int64_t) {}), InvalidInput);
   EXPECT_EQ(num_threads(), before_);
 }
 
-TEST(OneBlasThread, LeavesLoopsTheirThreads) {
+TEST(OneBlasThread, DoesNotLimitParallelFor) {
   const int before = num_threads();
   set_num_threads(3);
   {

@@ -57,8 +57,8 @@ Hits by_sorting(const Matrix& queries, const Matrix& rows, std::int64_t k, Simil
 
 class NearestRowsTest : public testing::TestWithParam<Similarity> {};
 
-TEST_P(NearestRowsTest, FindsWhatSortingFinds) {
-  // Sizes on both sides of the tiles' borders, in a stream of uneven blocks.
+TEST_P(NearestRowsTest, EqualsSorting) {
+  // Sizes around multiples of the tile size, in a stream of blocks of different sizes.
   for (const auto& [queries, rows, k] :
        {std::tuple{1, 5, 3}, {3, 40, 40}, {600, 5000, 10}, {2, 2048, 7}, {7, 2049, 1}}) {
     const Matrix q = random_matrix(queries, 8, 1), c = random_matrix(rows, 8, 2);
@@ -67,13 +67,13 @@ TEST_P(NearestRowsTest, FindsWhatSortingFinds) {
       count = std::min<std::int64_t>(count, rows - first);
       nearest.add(c.middleRows(first, count));
     }
-    const Hits found = hits_of(nearest), expected = by_sorting(q, c, k, GetParam());
-    EXPECT_EQ(found.indices, expected.indices);
-    EXPECT_LT((found.scores - expected.scores).cwiseAbs().maxCoeff(), 1e-5F);
+    const Hits actual = hits_of(nearest), expected = by_sorting(q, c, k, GetParam());
+    EXPECT_EQ(actual.indices, expected.indices);
+    EXPECT_LT((actual.scores - expected.scores).cwiseAbs().maxCoeff(), 1e-5F);
   }
 }
 
-TEST_P(NearestRowsTest, AsksForMoreThanThereIs) {
+TEST_P(NearestRowsTest, ReturnsAllRowsIfThereAreFewerThanK) {
   const Matrix q = random_matrix(2, 4, 1), c = random_matrix(3, 4, 2);
   NearestRows nearest(q, 10, GetParam());
   EXPECT_EQ(hits_of(nearest).indices.cols(), 0);
@@ -83,7 +83,7 @@ TEST_P(NearestRowsTest, AsksForMoreThanThereIs) {
 
 INSTANTIATE_TEST_SUITE_P(Measures, NearestRowsTest, testing::Values(Similarity::cosine, Similarity::dot));
 
-TEST(NearestRows, OfEqualsTheFirstComeFirst) {
+TEST(NearestRows, OrdersTiesByRow) {
   const Matrix q = Matrix::Ones(1, 2);
   Matrix c = Matrix::Ones(100, 2);
   c.row(70) *= 2;
@@ -92,7 +92,7 @@ TEST(NearestRows, OfEqualsTheFirstComeFirst) {
   EXPECT_EQ(hits_of(nearest).indices, (RowMajor<std::int64_t>(1, 4) << 70, 0, 1, 2).finished());
 }
 
-TEST(NearestRows, ZerosAreSimilarToNothing) {
+TEST(NearestRows, ZeroRowsHaveSimilarityZero) {
   const Matrix q = (Matrix(2, 2) << 0, 0, 1, 0).finished();
   const Matrix c = (Matrix(3, 2) << 0, 0, -1, 0, 1, 1).finished();
   NearestRows nearest(q, 3, Similarity::cosine);
@@ -102,7 +102,7 @@ TEST(NearestRows, ZerosAreSimilarToNothing) {
   EXPECT_EQ(hits.indices.row(1), (RowMajor<std::int64_t>(1, 3) << 2, 0, 1).finished());
 }
 
-TEST(NearestRows, WhatIsNotANumberComesLast) {
+TEST(NearestRows, NaNComesLast) {
   const Matrix q = Matrix::Ones(1, 1);
   Matrix c(4, 1);
   c << std::numeric_limits<float>::quiet_NaN(), -3, 2, std::numeric_limits<float>::quiet_NaN();
@@ -116,27 +116,27 @@ TEST(NearestRows, WhatIsNotANumberComesLast) {
 TEST(NearestRows, DoesNotDependOnThreads) {
   const int before = num_threads();
   const Matrix q = random_matrix(50, 16, 1), c = random_matrix(3000, 16, 2);
-  std::vector<RowMajor<std::int64_t>> found;
+  std::vector<RowMajor<std::int64_t>> actual;
   for (const int threads : {1, 3}) {
     set_num_threads(threads);
     NearestRows nearest(q, 5, Similarity::cosine);
     nearest.add(c);
-    found.push_back(hits_of(nearest).indices);
+    actual.push_back(hits_of(nearest).indices);
   }
   set_num_threads(before);
-  EXPECT_EQ(found[0], found[1]);
+  EXPECT_EQ(actual[0], actual[1]);
 }
 
-TEST(NearestRows, RefusesWhatDoesNotFit) {
+TEST(NearestRows, RefusesInvalidArguments) {
   const Matrix q = random_matrix(2, 4, 1), c = random_matrix(3, 5, 2);
   EXPECT_THROW(NearestRows(q, 0, Similarity::dot), InvalidInput);
   NearestRows nearest(q, 1, Similarity::dot);
   EXPECT_THROW(nearest.add(c), InvalidInput);
 }
 
-TEST(Similarities, OfVeryLargeAndVerySmallRowsAreThoseOfTheirDirections) {
+TEST(Similarities, OfVeryLargeAndVerySmallRows) {
   const Matrix a = random_matrix(6, 8, 1), b = random_matrix(5, 8, 2);
-  Matrix expected(6, 5), found(6, 5);
+  Matrix expected(6, 5), actual(6, 5);
   similarities(a, b, Similarity::cosine, expected);
   NearestRows plain(a, 5, Similarity::cosine);
   plain.add(b);
@@ -145,9 +145,9 @@ TEST(Similarities, OfVeryLargeAndVerySmallRowsAreThoseOfTheirDirections) {
     for (const float of_b : {1e-35F, 1e-20F, 1.0F, 1e20F, 1e36F}) {
       const Matrix large = a * of_a;
       Matrix small = b * of_b;
-      small.row(3) = b.row(3);  // not all rows of one size
-      similarities(large, small, Similarity::cosine, found);
-      EXPECT_LT((found - expected).cwiseAbs().maxCoeff(), 1e-5F) << of_a << " and " << of_b;
+      small.row(3) = b.row(3);  // rows of different lengths
+      similarities(large, small, Similarity::cosine, actual);
+      EXPECT_LT((actual - expected).cwiseAbs().maxCoeff(), 1e-5F) << of_a << " and " << of_b;
       NearestRows nearest(large, 5, Similarity::cosine);
       nearest.add(small);
       EXPECT_EQ(hits_of(nearest).indices, hits.indices);
@@ -158,7 +158,7 @@ TEST(Similarities, OfVeryLargeAndVerySmallRowsAreThoseOfTheirDirections) {
   }
 }
 
-TEST(Similarities, AreThoseOfEveryPair) {
+TEST(Similarities, CoverAllPairs) {
   Matrix a = random_matrix(5, 3, 1), b = random_matrix(4, 3, 2);
   a.row(2).setZero();
   Matrix dot(5, 4), cosine(5, 4);

@@ -10,7 +10,7 @@
 
 namespace sentencode {
 
-/// A folder of one test's own, gone afterwards.
+/// A temporary folder, removed at the end of the test.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -23,8 +23,7 @@ class TemporaryFolder {
 
   std::string path(std::string_view name) const { return (path_ / name).string(); }
   std::string write(std::string_view name, std::string_view content) const {
-    std::filesystem::remove(
-        path(name));  // a file that is cut to nothing is flushed to disk by ext4, at milliseconds each
+    std::filesystem::remove(path(name));  // ext4 flushes truncated files to disk, which takes milliseconds
     std::ofstream(path(name), std::ios::binary)
         .write(content.data(), static_cast<std::streamsize>(content.size()));
     return path(name);
@@ -43,7 +42,7 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-/// EXPECT_THROW that looks at the message too: what a user reads is part of the interface.
+/// EXPECT_THROW that also checks the message.
 #define EXPECT_THROW_WITH(statement, ErrorClass, part)                                  \
   try {                                                                                 \
     statement;                                                                          \

@@ -14,7 +14,7 @@ TEST(BuildInfo, NamesVersionCompilerAndBlas) {
   EXPECT_TRUE(info.blas == "scipy" || info.blas == "system" || info.blas == "eigen") << info.blas;
 }
 
-TEST(BuildInfo, NamesWhatComputesHere) {
+TEST(BuildInfo, NamesTheKernels) {
   EXPECT_EQ(blas_kernel().empty(), build_info().blas == "eigen");
   EXPECT_TRUE(simd() == "avx512" || simd() == "avx2" || simd() == "portable") << simd();
 }

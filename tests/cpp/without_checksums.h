@@ -6,7 +6,7 @@
 
 namespace sentencode {
 
-/// A saved file as it was before there were checksums: what lies behind them can then be reached.
+/// A saved file without its checksums, to test the checks that follow them.
 inline std::string without_checksums(const std::string& path) {
   const auto file = SafeTensors::open(path);
   auto metadata = file->metadata();

@@ -35,7 +35,7 @@ inline dim3 threadIdx(0, 0, 0), blockIdx(0, 0, 0), blockDim(0), gridDim(0);
 
 namespace sentencode::emulation {
 
-/// A function with its own stack, which can pause.
+/// A function with a separate stack, which can pause.
 class Fiber {
  public:
   void begin(const std::function<void()>& body) {
@@ -70,7 +70,7 @@ class Fiber {
     swapcontext(&own_, &caller_);
     arrive(fake, &callers_stack_, &callers_size_);
   }
-  // Tells AddressSanitizer which stack is in use.
+  // Reports the current stack to AddressSanitizer.
   static void leave([[maybe_unused]] void** fake, [[maybe_unused]] const void* stack,
                     [[maybe_unused]] std::size_t size) {
 #ifdef __SANITIZE_ADDRESS__

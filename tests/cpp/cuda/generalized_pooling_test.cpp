@@ -1,7 +1,7 @@
 // The kernels of attention pooling, on the emulated GPU, against their plain reference in double.
 #include "cuda/emulation.h"
 
-// Not the names of the library, which may have the kernels for a real GPU.
+// Other names than in the library, which may contain the kernels for a real GPU.
 #define pool_vectors emulated_pool_vectors
 #define pool_vectors_backward emulated_pool_vectors_backward
 #include "cuda/generalized_pooling.cu"
@@ -20,7 +20,7 @@ using emulation::Order;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-/// An array of NaN without spare capacity, to detect what is not written, and what is written past the end.
+/// An array of NaN without spare capacity, to detect elements that are not written, and writes past the end.
 template <typename T>
 std::vector<T> blank(std::int64_t size) {
   return std::vector<T>(static_cast<std::size_t>(size), static_cast<T>(kNan));

@@ -35,7 +35,7 @@ Tensor by_operators(const Tensor& scores, const Tensor& h, const Tensor& lengths
   return (a * h.masked_fill(padding, 0)).sum(2).transpose(0, 1);
 }
 
-TEST(VectorPooling, HasTheGradientsOfOperators) {
+TEST(VectorPooling, GradientsEqualThoseOfTorchOperators) {
   at::manual_seed(1);
   const Tensor lengths = at::tensor({4, 0, 7, 1}, at::kLong);
   // With gaps in memory, as transposed products have.
@@ -49,7 +49,7 @@ TEST(VectorPooling, HasTheGradientsOfOperators) {
   for (std::size_t i = 0; i < 2; ++i) EXPECT_TRUE(at::allclose(ours[i], theirs[i])) << i;
 }
 
-TEST(VectorPooling, NothingToPool) {
+TEST(VectorPooling, EmptyBatches) {
   for (const auto& [batch, time] : {std::pair{0, 3}, {2, 0}, {0, 0}}) {
     const Tensor scores = at::randn({2, batch, time, 5}).requires_grad_(), h = at::randn({batch, time, 5});
     const Tensor v = vector_pooling(scores, h, at::zeros({batch}, at::kLong));
@@ -70,7 +70,7 @@ TEST(VectorPooling, HasShapesWithoutData) {
   EXPECT_TRUE(has_vector_pooling(at::empty({1})));
 }
 
-TEST(VectorPooling, RefusesWhatDoesNotFit) {
+TEST(VectorPooling, RefusesInvalidArguments) {
   const Tensor scores = at::randn({2, 4, 7, 5}), h = at::randn({4, 7, 5}),
                lengths = at::zeros({4}, at::kLong);
   EXPECT_THROW(vector_pooling(scores, h.to(at::kHalf), lengths), c10::ValueError);

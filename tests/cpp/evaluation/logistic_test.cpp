@@ -9,7 +9,7 @@
 namespace sentencode {
 namespace {
 
-TEST(Features, AreMadeOfPairs) {
+TEST(Features, CombinePairs) {
   const auto embeddings = at::tensor({1.F, 2.F, 3.F, 5.F}).view({2, 2});
   const auto first = at::tensor({0, 1, 1}).to(at::kLong), second = at::tensor({1, 0, 1}).to(at::kLong);
   const Features features(embeddings, first, second, {"u", "v", "|u-v|", "u*v"});
@@ -32,12 +32,12 @@ TEST(FitLogistic, FindsTheOptimum) {
   problems.folds = at::ones({1, 4}, at::kBool);
   problems.fold = at::zeros({2}, at::kLong);
   problems.penalties = at::tensor({1.0, 10.0}, at::kDouble);
-  const LogisticSolutions found = fit_logistic(Features(x), problems);
-  const auto w = found.weights.flatten().to(at::kDouble);
+  const LogisticSolutions solutions = fit_logistic(Features(x), problems);
+  const auto w = solutions.weights.flatten().to(at::kDouble);
   EXPECT_TRUE(at::allclose(w, 4 * problems.penalties / (1 + w.exp()), 1e-3, 1e-3));
-  EXPECT_TRUE(at::allclose(found.intercepts, at::zeros({2, 1}, at::kDouble), 0, 1e-4));
-  EXPECT_TRUE(at::equal(found.predictions, at::tensor({0, 0, 1, 1}, at::kShort).expand({2, 4})));
-  EXPECT_TRUE((found.gradients < 1e-5).all().item<bool>());
+  EXPECT_TRUE(at::allclose(solutions.intercepts, at::zeros({2, 1}, at::kDouble), 0, 1e-4));
+  EXPECT_TRUE(at::equal(solutions.predictions, at::tensor({0, 0, 1, 1}, at::kShort).expand({2, 4})));
+  EXPECT_TRUE((solutions.gradients < 1e-5).all().item<bool>());
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ TEST(Pearson, AgreesWithTheDefinition) {
   EXPECT_NEAR(pearson(kX, kY), 16 / std::sqrt(17.5 * 70 / 3), 1e-15);
 }
 
-TEST(Pearson, IgnoresShiftAndScaleEvenOfExtremeSize) {
+TEST(Pearson, IsInvariantToExtremeShiftAndScale) {
   std::vector<double> shifted, huge, tiny;
   for (const double x : kX) {
     shifted.push_back(1e6 + x);
@@ -44,24 +44,24 @@ TEST(Pearson, IgnoresShiftAndScaleEvenOfExtremeSize) {
   EXPECT_NEAR(pearson(tiny, kY), expected, 1e-14);
 }
 
-TEST(Pearson, IsUndefinedWhereOneSideIsConstant) {
+TEST(Pearson, IsNaNForConstants) {
   EXPECT_TRUE(std::isnan(pearson(kX, std::vector<double>(6, 0.1))));
   EXPECT_TRUE(std::isnan(pearson(std::vector<double>{1}, std::vector<double>{2})));
   EXPECT_TRUE(std::isnan(pearson({}, {})));
 }
 
-TEST(Pearson, RefusesWhatCannotBeCompared) {
+TEST(Pearson, RefusesInvalidValues) {
   const std::vector<double> holed{1, 2, std::numeric_limits<double>::quiet_NaN(), 4, 5, 6};
   EXPECT_THROW(pearson(kX, std::vector<double>{1}), InvalidInput);
   EXPECT_THROW(pearson(kX, holed), InvalidInput);
 }
 
-TEST(Ranks, ShareThemBetweenTies) {
+TEST(Ranks, OfTiesAreMeans) {
   EXPECT_EQ(ranks(std::vector<double>{10, 30, 20, 20, 5}), (std::vector<double>{2, 5, 3.5, 3.5, 1}));
   EXPECT_TRUE(ranks({}).empty());
 }
 
-TEST(Spearman, SeesOrderAlone) {
+TEST(Spearman, DependsOnTheOrderOnly) {
   std::vector<double> cubes;
   for (const double x : kX) cubes.push_back(x * x * x);
   EXPECT_DOUBLE_EQ(spearman(kX, cubes), 1);
@@ -87,7 +87,7 @@ TEST(CosineOfPairs, OfEqualRowsIsExactlyOne) {
   EXPECT_EQ(std::ranges::count(out, 1.0), 200);
 }
 
-TEST(Bootstrap, OfASampleIsAsInvariantAsTheCorrelation) {
+TEST(Bootstrap, IsInvariantToShiftAndScale) {
   const auto [x, y] = correlated_pairs(60, 1);
   const BootstrapOptions options{.resamples = 50, .seed = 3};
   const std::vector<double> expected_p = bootstrap(Correlation::pearson, x, y, options);
@@ -108,7 +108,7 @@ TEST(Bootstrap, OfASampleIsAsInvariantAsTheCorrelation) {
   }
 }
 
-TEST(Bootstrap, SpearmanOfASampleIsPearsonOfItsOwnRanks) {
+TEST(Bootstrap, SpearmanIsPearsonOfTheSamplesRanks) {
   // With two values on each side, ranks are affine in the values, whatever the sample: both must agree.
   std::vector<double> x, y;
   std::mt19937 random(1);
@@ -133,7 +133,7 @@ TEST(Bootstrap, DependsOnTheSeedAndNotOnThreads) {
   EXPECT_NE(alone, bootstrap(Correlation::pearson, x, y, {.resamples = 100, .seed = 10}));
 }
 
-TEST(Bootstrap, SpreadsAsTheoryAsks) {
+TEST(Bootstrap, HasTheTheoreticalSpread) {
   // Fisher: atanh(r) has a standard error of 1 / sqrt(n - 3) for normal pairs.
   std::mt19937 random(5);
   std::normal_distribution<double> normal;
@@ -143,13 +143,13 @@ TEST(Bootstrap, SpreadsAsTheoryAsks) {
     y[i] = x[i] + normal(random);
   }
   const double r = pearson(x, y);
-  const Interval found = percentile_interval(bootstrap(Correlation::pearson, x, y, {.resamples = 4000}));
+  const Interval interval = percentile_interval(bootstrap(Correlation::pearson, x, y, {.resamples = 4000}));
   const double half = 1.959964 / std::sqrt(3997.0);
-  EXPECT_NEAR(found.low, std::tanh(std::atanh(r) - half), 0.003);
-  EXPECT_NEAR(found.high, std::tanh(std::atanh(r) + half), 0.003);
+  EXPECT_NEAR(interval.low, std::tanh(std::atanh(r) - half), 0.003);
+  EXPECT_NEAR(interval.high, std::tanh(std::atanh(r) + half), 0.003);
 }
 
-TEST(Bootstrap, LeavesUndefinedSamplesOut) {
+TEST(Bootstrap, HasUndefinedSamples) {
   const std::vector<double> x{0.1, 0.1, 0.1, 0.7}, y{1, 2, 3, 4};
   const std::vector<double> values = bootstrap(Correlation::pearson, x, y);
   EXPECT_GT(std::ranges::count_if(values, [](double v) { return std::isnan(v); }), 400);  // (3/4)^4 of 2000

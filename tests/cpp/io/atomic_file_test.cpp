@@ -13,7 +13,7 @@
 namespace sentencode {
 namespace {
 
-TEST(Leftovers, AreRemovedWhenNobodyHoldsThem) {
+TEST(Leftovers, AreRemovedUnlessLocked) {
   const TemporaryFolder folder;
   const std::string path = folder.path("file");
   folder.write("file.sentencode-part-1-2", "left by the killed");
@@ -32,7 +32,7 @@ TEST(Leftovers, AreRemovedWhenNobodyHoldsThem) {
   EXPECT_TRUE(std::filesystem::exists(folder.path("file.sentencode-part-1-x")));
 }
 
-TEST(RemoveUnused, LeavesWhatIsMapped) {
+TEST(RemoveUnused, KeepsMappedFiles) {
   const TemporaryFolder folder;
   const std::string path = folder.write("file", "content");
   auto mapped = MappedFile::open(path);
@@ -42,7 +42,7 @@ TEST(RemoveUnused, LeavesWhatIsMapped) {
   EXPECT_FALSE(remove_unused(path)) << "it is gone";
 }
 
-TEST(AtomicFile, IsThereWholeOrNotAtAll) {
+TEST(AtomicFile, AppearsCompleteOrNotAtAll) {
   const TemporaryFolder folder;
   const std::string path = folder.write("file", "old");
   const auto mapped = MappedFile::open(path);
@@ -67,7 +67,7 @@ TEST(AtomicFile, IsThereWholeOrNotAtAll) {
   EXPECT_EQ(static_cast<char>(mapped->bytes()[0]), 'o') << "who has mapped the old file keeps it";
 }
 
-TEST(AtomicFile, ObeysTheUmaskAndNamesTheFileThatFails) {
+TEST(AtomicFile, FollowsTheUmaskAndNamesTheFailingFile) {
   const TemporaryFolder folder;
   const auto before = umask(027);
   AtomicFile file(folder.path("file"));
@@ -83,7 +83,7 @@ void write_new(const std::string& path) {
   file.commit();
 }
 
-TEST(AtomicFile, ReplacesALinkAndLeavesItsTarget) {
+TEST(AtomicFile, ReplacesALinkButNotItsTarget) {
   const TemporaryFolder folder;
   const std::string path = folder.write("file", "old");
   for (const char* target : {"file", "absent", "/dev/null"}) {
@@ -97,7 +97,7 @@ TEST(AtomicFile, ReplacesALinkAndLeavesItsTarget) {
   EXPECT_FALSE(std::filesystem::exists(folder.path("absent")));
 }
 
-TEST(AtomicFile, FollowsALinkThatTheUserNamedAndKeepsItsMode) {
+TEST(AtomicFile, FollowsALinkNamedByTheUserAndKeepsPermissions) {
   const TemporaryFolder folder;
   const std::string path = folder.write("file", "old");
   std::filesystem::permissions(path, std::filesystem::perms{0600});

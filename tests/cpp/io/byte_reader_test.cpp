@@ -57,7 +57,7 @@ std::string read_all(const std::string& path, std::size_t step) {
   return text;
 }
 
-/// Half words, half noise: long enough for several buffers on both sides.
+/// Words and noise, long enough for several buffers of input and output.
 std::string sample_text() {
   std::mt19937 random(7);
   std::string text;
@@ -75,7 +75,7 @@ struct Format {
 };
 class Compressed : public testing::TestWithParam<Format> {};
 
-TEST_P(Compressed, ReadsWhatWasWritten) {
+TEST_P(Compressed, RoundTrips) {
   const TemporaryFolder folder;
   const std::string text = sample_text();
   const std::string path = folder.write("file", GetParam().compress(text));
@@ -92,7 +92,7 @@ TEST_P(Compressed, ReadsSeveralParts) {
   EXPECT_TRUE(read_all(path, 4096) == "one\n" + sample_text() + "x");
 }
 
-TEST_P(Compressed, ReadsNothing) {
+TEST_P(Compressed, ReadsEmptyFiles) {
   const TemporaryFolder folder;
   EXPECT_EQ(read_all(folder.write("file", GetParam().compress("")), 10), "");
 }
@@ -122,7 +122,7 @@ INSTANTIATE_TEST_SUITE_P(Formats, Compressed,
                          testing::Values(Format{"gzip", gzip}, Format{"xz", xz}, Format{"zstd", zst}),
                          [](const auto& format) { return format.param.name; });
 
-TEST(ByteReader, ReadsPlainFilesAndLooksAtContentNotNames) {
+TEST(ByteReader, DetectsFormatsByContent) {
   const TemporaryFolder folder;
   EXPECT_EQ(read_all(folder.write("empty.gz", ""), 10), "");
   EXPECT_EQ(read_all(folder.write("short.xz", "\x1f"), 10), "\x1f");
@@ -135,7 +135,7 @@ TEST(ByteReader, SkipsZerosAfterTheLastGzipMember) {
   EXPECT_EQ(read_all(folder.write("padded", gzip("text") + std::string(1000, '\0')), 64), "text");
 }
 
-TEST(ByteReader, SaysWhyAFileCannotBeOpened) {
+TEST(ByteReader, ReportsWhyAFileCannotBeOpened) {
   const TemporaryFolder folder;
   EXPECT_THROW_WITH(ByteReader::open(folder.path("absent")), IoError, "absent: No such file");
   EXPECT_THROW_WITH(ByteReader::open(folder.path("")), IoError, "directory");

@@ -10,7 +10,7 @@
 namespace sentencode {
 namespace {
 
-TEST(MappedFile, ShowsTheBytes) {
+TEST(MappedFile, HasTheBytesOfTheFile) {
   const TemporaryFolder folder;
   const auto file = MappedFile::open(folder.write("file", "12345"));
   EXPECT_EQ(std::string(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size()), "12345");

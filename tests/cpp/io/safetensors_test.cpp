@@ -10,7 +10,7 @@
 namespace sentencode {
 namespace {
 
-/// A file with this header and so many bytes of data.
+/// A file with this header and `bytes` bytes of data.
 std::string file_of(std::string_view header, std::size_t data = 0) {
   const std::uint64_t length = header.size();
   std::string bytes(8, '\0');
@@ -18,7 +18,7 @@ std::string file_of(std::string_view header, std::size_t data = 0) {
   return bytes.append(header).append(data, '\1');
 }
 
-TEST(SafeTensors, HasTheBytesThatTheFormatAsksFor) {
+TEST(SafeTensors, MatchesTheFormat) {
   const std::vector<std::int8_t> small{1, -1, 3};
   const std::vector<float> large{0.5F, -2.0F};
   const auto pieces = safetensors_pieces(
@@ -31,13 +31,13 @@ TEST(SafeTensors, HasTheBytesThatTheFormatAsksFor) {
   std::string expected = file_of(padded);
   ASSERT_EQ(expected.size() % 64, 0U);
   expected.append(reinterpret_cast<const char*>(large.data()), 8).append("\x01\xff\x03");
-  std::string found = pieces.header;
+  std::string actual = pieces.header;
   for (const auto bytes : pieces.data)
-    found.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  EXPECT_EQ(found, expected);
+    actual.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  EXPECT_EQ(actual, expected);
 }
 
-TEST(SafeTensors, EveryFlippedBitIsTold) {
+TEST(SafeTensors, DetectsEveryFlippedBit) {
   const TemporaryFolder folder;
   const std::vector<std::int8_t> small{1, -1, 3};
   const std::vector<float> large{0.5F, -2.0F};
@@ -47,11 +47,11 @@ TEST(SafeTensors, EveryFlippedBitIsTold) {
   const std::string whole = folder.read("file");
   const auto same = [&](const std::string& path) {
     const auto file = SafeTensors::open(path);
-    if (!file->has_checksums()) return true;  // its key was hit: formats ask for it
+    if (!file->has_checksums()) return true;  // the flipped bit was in its key; callers require checksums
     for (const auto& [name, tensor] : tensors) {
       file->verify(name);
-      const auto found = file->tensors().at(name).bytes;
-      if (!std::equal(found.begin(), found.end(), tensor.bytes.begin(), tensor.bytes.end())) return false;
+      const auto actual = file->tensors().at(name).bytes;
+      if (!std::equal(actual.begin(), actual.end(), tensor.bytes.begin(), tensor.bytes.end())) return false;
     }
     return file->metadata().at("kind") == "test";
   };
@@ -70,7 +70,7 @@ TEST(SafeTensors, EveryFlippedBitIsTold) {
   EXPECT_GT(refused, 7 * whole.size());
 }
 
-TEST(SafeTensors, GivesBackWhatWasWritten) {
+TEST(SafeTensors, RoundTrips) {
   const TemporaryFolder folder;
   const Matrix m = Matrix::Random(5, 3);
   const MatrixD d = MatrixD::Random(2, 2);
@@ -120,7 +120,7 @@ TEST(SafeTensors, WritesAnEmptyFile) {
   EXPECT_TRUE(SafeTensors::open(folder.path("file"))->tensors().empty());
 }
 
-TEST(SafeTensors, RefusesWhatItCannotWrite) {
+TEST(SafeTensors, RefusesInvalidMetadata) {
   const TemporaryFolder folder;
   const Tensor none = tensor_of(std::span<const float>(), {0});
   EXPECT_THROW_WITH(write_safetensors(folder.path("file"), {{"__metadata__", none}}, {}), InvalidInput,
@@ -134,7 +134,7 @@ struct Bad {
   const char* message;
 };
 
-TEST(SafeTensors, RefusesEveryBrokenRule) {
+TEST(SafeTensors, RefusesInvalidHeaders) {
   const std::string entry = R"("a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]})";
   std::string deep = R"({"a":)";
   for (int i = 0; i < 100'000; ++i) deep += '[';
@@ -199,7 +199,7 @@ TEST(SafeTensors, RefusesEveryBrokenRule) {
   }
 }
 
-TEST(SafeTensors, NeedsAlignmentOnlyWhereValuesAreSeenInPlace) {
+TEST(SafeTensors, RequiresAlignmentOnlyForViews) {
   const TemporaryFolder folder;
   const auto file = SafeTensors::open(
       folder.write("file", file_of(R"({"a":{"dtype":"F32","shape":[1,1],"data_offsets":[0,4]}} )", 4)));
@@ -213,15 +213,15 @@ TEST(SafeTensors, SurvivesTruncationAndFlippedBits) {
   write_safetensors(folder.path("file"), {{"m", tensor_of(m)}, {"n", tensor_of(m)}}, {{"k", "v"}});
   const std::string whole = folder.read("file");
   for (std::size_t length = 0; length < whole.size(); ++length) {
-    EXPECT_THROW(SafeTensors::open(folder.write("cut", whole.substr(0, length))), FormatError) << length;
+    EXPECT_THROW(SafeTensors::open(folder.write("truncated", whole.substr(0, length))), FormatError)
+        << length;
   }
   std::mt19937 random(3);
   int opened = 0;
   for (int i = 0; i < 3000; ++i) {
     std::string flipped = whole;
     for (int n = 0; n < 1 + i % 3; ++n) flipped[random() % 220] ^= static_cast<char>(1 << random() % 8);
-    try {  // a changed name or value is as good as another; all that counts is that the file is refused or
-           // sound
+    try {  // a changed name or value may be valid: the file must be refused or consistent
       const auto file = SafeTensors::open(folder.write("flipped", flipped));
       for (const auto& [name, tensor] : file->tensors()) {
         EXPECT_EQ(static_cast<std::size_t>(tensor.elements()) * dtype_size(tensor.dtype),

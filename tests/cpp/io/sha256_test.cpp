@@ -24,11 +24,11 @@ TEST(Sha256, DoesNotDependOnThePieces) {
   const auto bytes = std::as_bytes(std::span(text));
   for (std::size_t length = 0; length < 200; ++length) {
     const std::string whole = sha256(bytes.first(length));
-    for (const std::size_t cut : {std::size_t{0}, length / 3, length / 2, length}) {
+    for (const std::size_t split : {std::size_t{0}, length / 3, length / 2, length}) {
       Sha256 hash;
-      hash.update(bytes.first(cut));
-      hash.update(bytes.subspan(cut, length - cut));
-      EXPECT_EQ(hash.hex(), whole) << length << " " << cut;
+      hash.update(bytes.first(split));
+      hash.update(bytes.subspan(split, length - split));
+      EXPECT_EQ(hash.hex(), whole) << length << " " << split;
     }
   }
 }

@@ -13,13 +13,13 @@ namespace {
 class BatchTest : public ::testing::TestWithParam<std::tuple<Reading, bool, bool>> {
 };  // reading, centred, keep_u
 
-TEST_P(BatchTest, ProductsAreTheRecursion) {
+TEST_P(BatchTest, ProductsEqualTheRecursion) {
   const auto [reading, centred, keep_u] = GetParam();
   Example example(6);
   const Autoencoder m = fit(example, example.ids(60, 1, 7), reading, 9, centred, keep_u);
   ASSERT_EQ(m.longest, 7);
   const BatchAutoencoder batch(m);
-  RaggedIds sentences = example.ids(40, 0, 30);  // up to four times as long as any that was fitted to
+  RaggedIds sentences = example.ids(40, 0, 30);  // up to four times as long as those of fit
   const AlignedSentences rows(sentences, 3, 40, reading, AlignedSentences::End::last);
   Matrix sums = Matrix::Zero(37, 6);
   const Matrix h = batch.states(rows, example.words(), &sums), decoded = batch.reconstructed_sums(rows, h);
@@ -48,7 +48,7 @@ INSTANTIATE_TEST_SUITE_P(BatchAutoencoder, BatchTest,
                          ::testing::Combine(::testing::ValuesIn(kReadings), ::testing::Bool(),
                                             ::testing::Bool()));
 
-TEST(BatchAutoencoder, StatesOfFullRankAreTheProjection) {
+TEST(BatchAutoencoder, StatesOfFullRankEqualTheProjection) {
   Example example(4);
   const RaggedIds sentences = example.ids(50, 1, 6);
   const Autoencoder m = fit(example, sentences, Reading::forward, 24, false, true);

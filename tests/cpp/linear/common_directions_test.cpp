@@ -71,7 +71,7 @@ TEST(Average, WritesOnlyItsRowsOfAStridedMatrix) {
   EXPECT_TRUE((wide.leftCols(1).array() == 9.0F).all() && (wide.rightCols(2).array() == 9.0F).all());
 }
 
-TEST(Sif, TakesAwayTheLeadingDirections) {
+TEST(Sif, RemovesTheLeadingDirections) {
   Example example(9);
   const RaggedIds train = example.ids(5000, 0, 12), test = example.ids(100, 0, 12);
   for (const std::int64_t components : {0, 1, 3, 9}) {
@@ -80,10 +80,10 @@ TEST(Sif, TakesAwayTheLeadingDirections) {
     sif.solve();
     const MatrixD fitted = slow_means(example, train, false), e = slow_means(example, test, false);
     const MatrixD expected = slow_removal(e, fitted, components, false);
-    const Matrix found = sif.encode(Texts(test).sentences());
-    EXPECT_LE((found.cast<double>() - expected).cwiseAbs().maxCoeff(), 1e-5) << components;
+    const Matrix actual = sif.encode(Texts(test).sentences());
+    EXPECT_LE((actual.cast<double>() - expected).cwiseAbs().maxCoeff(), 1e-5) << components;
     if (components == 9) {
-      EXPECT_EQ(found.norm(), 0) << "nothing but rounding is left";
+      EXPECT_EQ(actual.norm(), 0) << "nothing but rounding is left";
     }
     EXPECT_LE((product(sif.directions(), sif.directions(), Op::none, Op::transpose) -
                Matrix::Identity(components, components))
@@ -92,7 +92,7 @@ TEST(Sif, TakesAwayTheLeadingDirections) {
   }
 }
 
-TEST(Usif, TakesAwayWeightedDirections) {
+TEST(Usif, RemovesWeightedDirections) {
   Example example(9);
   const RaggedIds train = example.ids(2000, 0, 12), test = example.ids(100, 0, 12);
   for (const auto normalize : {Usif::Normalize::dimension, Usif::Normalize::none}) {
@@ -111,7 +111,7 @@ TEST(Usif, TakesAwayWeightedDirections) {
   }
 }
 
-TEST(Usif, ADimensionThatIsZeroInAllWordsStaysZero) {
+TEST(Usif, KeepsZeroDimensions) {
   Matrix rows(2, 3);
   rows << 1, 0, 2, -3, 0, 4;
   StringTable names;
@@ -129,7 +129,7 @@ TEST(Usif, ADimensionThatIsZeroInAllWordsStaysZero) {
   EXPECT_EQ(e.row(1), (Eigen::RowVector3f(1, 0, 1)));
 }
 
-TEST(Sif, MergedPartsAreTheWhole) {
+TEST(Sif, MergedPartsEqualTheWhole) {
   Example example(6);
   const RaggedIds ids = example.ids(300, 0, 9);
   const Texts all(ids);
@@ -144,7 +144,7 @@ TEST(Sif, MergedPartsAreTheWhole) {
   EXPECT_LE((left.directions() - whole.directions()).norm(), 1e-5);
 }
 
-TEST(Sif, FittingOnReplacesTheParametersWhenSolved) {
+TEST(Sif, FurtherFittingReplacesTheParametersWhenSolved) {
   Example example(6);
   const Texts first(example.ids(50, 1, 9)), second(example.ids(50, 1, 9));
   Sif sif(example.words());
@@ -157,7 +157,7 @@ TEST(Sif, FittingOnReplacesTheParametersWhenSolved) {
   EXPECT_NE(sif.directions(), before);
 }
 
-TEST(Sif, SelectIsAsEncodingWithEachNumberOfComponents) {
+TEST(Sif, SelectEqualsEncodingWithEachNumberOfComponents) {
   Example example(7);
   const Texts train(example.ids(200, 1, 9));
   const Texts one(example.ids(60, 0, 9)), two(example.ids(60, 0, 9));
@@ -191,7 +191,7 @@ TEST(Sif, DegenerateInput) {
   one.partial_fit(Texts{"w1 w2 w3"}.sentences());
   one.solve();
   const Matrix e = one.encode(Texts{"w1 w2 w3", "", "unknown", "w3 w1 w2", "w4"}.sentences());
-  EXPECT_EQ(e.topRows(3).norm(), 0);  // itself without itself; nothing; nothing
+  EXPECT_EQ(e.topRows(3).norm(), 0);  // a sentence minus its projection on itself; empty; empty
   EXPECT_EQ(e.row(3).norm(), 0);      // the same words in another order
   EXPECT_GT(e.row(4).norm(), 0.1);
   EXPECT_EQ(e.row(4), one.encode(Texts{"w4 unknown"}.sentences()).row(0));
@@ -204,7 +204,7 @@ TEST(Sif, DegenerateInput) {
   EXPECT_GT(many.encode(Texts{"w3"}.sentences()).norm(), 0);
 }
 
-TEST(Sif, RefusesWhatDoesNotFit) {
+TEST(Sif, RefusesInvalidArguments) {
   Example example(5), other(5, 30, 2);
   Sif sif(example.words());
   EXPECT_THROW_WITH(Sif(example.words(), -1), InvalidInput, "components must not be negative, got -1");

@@ -1,4 +1,4 @@
-// Words with random rows, sentences of them, and the paper's matrices written out.
+// Words with random vectors, sentences of them, and the paper's matrices, computed by their definitions.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ class Example {
     std::uniform_real_distribution<float> uniform(0.2F, 1.0F);
     Matrix rows = Matrix::NullaryExpr(words, dim, [&] { return normal(random_); });
     for (std::int64_t j = 0; j < dim; ++j)
-      rows.col(j) *= std::pow(0.97F, static_cast<float>(j));  // as real ones fall
+      rows.col(j) *= std::pow(0.97F, static_cast<float>(j));  // decays like real spectra
     StringTable names;
     for (std::int64_t i = 0; i < words; ++i) names.insert(concat("w", i));
     const ConstMatrixView seen(rows.data(), words, dim, Eigen::OuterStride<>(dim));
@@ -50,7 +50,7 @@ class Example {
     return result;
   }
 
-  /// x of one sentence's words [l, n], in the order of reading.
+  /// x of a sentence's words [l, n], in reading order.
   MatrixD x(std::span<const std::int32_t> ids, Reading reading = Reading::forward) const {
     MatrixD result(std::ssize(ids), vectors_->dim());
     Vector row(vectors_->dim());
@@ -86,7 +86,7 @@ class Example {
     return result;
   }
 
-  /// R of eq. 4: takes every row of Xi to the row of the prefix that is one word shorter.
+  /// R of eq. 4, which maps every row of Xi to the row of the prefix that is one word shorter.
   MatrixD shift(const RaggedIds& sentences) const {
     const std::int64_t rows = std::ssize(sentences.ids);
     MatrixD r = MatrixD::Zero(rows, rows);
@@ -105,7 +105,7 @@ class Example {
   std::vector<float> weights_;
 };
 
-/// The texts of sentences given as ids.
+/// The texts of sentences of ids.
 class Texts {
  public:
   explicit Texts(const RaggedIds& sentences) {

@@ -15,7 +15,8 @@ namespace {
 
 using Column = Eigen::MatrixXd;
 
-/// Section IV.A to the letter: A = U_1^T, B = Q^T with Q = S V^T R^T V S^-1, from a dense SVD of Xi cut at p.
+/// Section IV.A literally: A = U_1^T, B = Q^T with Q = S V^T R^T V S^-1, from a dense SVD of Xi truncated to
+/// p.
 struct Paper {
   MatrixD a, b, u;  // [p, n], [p, p], [L n, p]
   VectorD s;
@@ -37,7 +38,7 @@ struct Paper {
     b = q.transpose();
   }
 
-  /// Singular vectors have no sign: turns ours as those of `other`.
+  /// Singular vectors are defined up to their signs: makes them equal to those of `other`.
   void align(const MatrixD& other) {
     for (Eigen::Index i = 0; i < a.rows(); ++i) {
       if (a.row(i).dot(other.row(i)) >= 0) continue;
@@ -65,7 +66,7 @@ double reconstruction_error(const Example& example, const RaggedIds& sentences, 
 class FitTest : public ::testing::TestWithParam<std::tuple<Reading, bool, bool>> {
 };  // reading, centred, dual
 
-TEST_P(FitTest, GivesThePapersParametersForEveryHiddenSize) {
+TEST_P(FitTest, EqualsThePaperForEveryHiddenSize) {
   const auto [reading, centred, dual] = GetParam();
   Example example(5);
   const RaggedIds sentences = dual ? example.ids(4, 3, 6) : example.ids(60, 0, 6);
@@ -73,26 +74,26 @@ TEST_P(FitTest, GivesThePapersParametersForEveryHiddenSize) {
   for (const std::int64_t p : {1, 3, 10, 100}) {
     Paper paper(example, sentences, reading, centre, p);
     const Autoencoder m = fit(example, sentences, reading, p, centred, true, dual);
-    const std::int64_t found = std::min(p, paper.rank);
-    ASSERT_EQ(m.rank, found);
+    const std::int64_t rank = std::min(p, paper.rank);
+    ASSERT_EQ(m.rank, rank);
     ASSERT_EQ(m.hidden(), p);
     paper.align(m.a.cast<double>());
-    EXPECT_LE(largest(m.a.topRows(found).cast<double>() - paper.a), 1e-6);
-    EXPECT_LE(largest(m.b.topLeftCorner(found, found).cast<double>() - paper.b), 1e-6);
-    EXPECT_LE(largest(m.u.topRows(found).cast<double>() - MatrixD(paper.u.transpose())), 1e-6);
-    EXPECT_LE(largest(m.singular_values.head(found).cast<double>() - paper.s) / paper.s[0], 1e-6);
+    EXPECT_LE(largest(m.a.topRows(rank).cast<double>() - paper.a), 1e-6);
+    EXPECT_LE(largest(m.b.topLeftCorner(rank, rank).cast<double>() - paper.b), 1e-6);
+    EXPECT_LE(largest(m.u.topRows(rank).cast<double>() - MatrixD(paper.u.transpose())), 1e-6);
+    EXPECT_LE(largest(m.singular_values.head(rank).cast<double>() - paper.s) / paper.s[0], 1e-6);
     EXPECT_EQ(m.centre.size(), centred ? 5 : 0);
     EXPECT_EQ(m.longest, 6);
-    if (p > found) {  // above the rank
-      EXPECT_EQ(largest(m.a.bottomRows(p - found).cast<double>()), 0);
-      EXPECT_EQ(largest(m.b.bottomRows(p - found).cast<double>()), 0);
-      EXPECT_EQ(largest(m.b.rightCols(p - found).cast<double>()), 0);
-      EXPECT_EQ(m.singular_values.tail(p - found).norm(), 0);
+    if (p > rank) {  // above the rank
+      EXPECT_EQ(largest(m.a.bottomRows(p - rank).cast<double>()), 0);
+      EXPECT_EQ(largest(m.b.bottomRows(p - rank).cast<double>()), 0);
+      EXPECT_EQ(largest(m.b.rightCols(p - rank).cast<double>()), 0);
+      EXPECT_EQ(m.singular_values.tail(p - rank).norm(), 0);
     }
   }
 }
 
-TEST_P(FitTest, ReconstructsExactlyAtFullRankAndWorseBelow) {
+TEST_P(FitTest, ReconstructsExactlyOnlyAtFullRank) {
   const auto [reading, centred, dual] = GetParam();
   Example example(4);
   const RaggedIds sentences = dual ? example.ids(4, 2, 6) : example.ids(50, 0, 6);
@@ -104,7 +105,7 @@ TEST_P(FitTest, ReconstructsExactlyAtFullRankAndWorseBelow) {
   EXPECT_GT(one, half);
 }
 
-TEST_P(FitTest, SmallerOnesAreCornersAndNoneExpands) {
+TEST_P(FitTest, SmallerSizesAreSubmatricesAndNoneExpands) {
   const auto [reading, centred, dual] = GetParam();
   Example example(5);
   const RaggedIds sentences = dual ? example.ids(4, 3, 6) : example.ids(60, 0, 6);
@@ -140,11 +141,11 @@ INSTANTIATE_TEST_SUITE_P(Autoencoder, FitTest,
                          ::testing::Combine(::testing::ValuesIn(kReadings), ::testing::Bool(),
                                             ::testing::Bool()));
 
-/// Few sentences are long: what reaches far is put into fewer columns, by which nothing changes.
-TEST(Autoencoder, LongTailsAreFittedInFewerColumns) {
+/// If few sentences are long, the columns of their first words are reduced, which must not change the result.
+TEST(Autoencoder, FitsLongSentencesInFewerColumns) {
   for (const Reading reading : kReadings) {
     for (const bool centred : {false, true}) {
-      for (const std::int64_t shortest : {1, 5}) {  // of the others
+      for (const std::int64_t shortest : {1, 5}) {  // of the other sentences
         Example example(5);
         RaggedIds sentences = example.ids(80, shortest, 5);
         for (const std::int64_t length : {14, 11, 12}) {
@@ -156,14 +157,14 @@ TEST(Autoencoder, LongTailsAreFittedInFewerColumns) {
         for (const std::int64_t p : {1, 3, 10, 100}) {
           Paper paper(example, sentences, reading, centre, p);
           const Autoencoder m = fit(example, sentences, reading, p, centred, true, /*dual=*/true);
-          const std::int64_t found = std::min(p, paper.rank);
-          ASSERT_EQ(m.rank, found);
+          const std::int64_t rank = std::min(p, paper.rank);
+          ASSERT_EQ(m.rank, rank);
           EXPECT_EQ(m.longest, 14);
           paper.align(m.a.cast<double>());
-          EXPECT_LE(largest(m.a.topRows(found).cast<double>() - paper.a), 1e-6);
-          EXPECT_LE(largest(m.b.topLeftCorner(found, found).cast<double>() - paper.b), 1e-6);
-          EXPECT_LE(largest(m.u.topRows(found).cast<double>() - MatrixD(paper.u.transpose())), 1e-6);
-          EXPECT_LE(largest(m.singular_values.head(found).cast<double>() - paper.s) / paper.s[0], 1e-6);
+          EXPECT_LE(largest(m.a.topRows(rank).cast<double>() - paper.a), 1e-6);
+          EXPECT_LE(largest(m.b.topLeftCorner(rank, rank).cast<double>() - paper.b), 1e-6);
+          EXPECT_LE(largest(m.u.topRows(rank).cast<double>() - MatrixD(paper.u.transpose())), 1e-6);
+          EXPECT_LE(largest(m.singular_values.head(rank).cast<double>() - paper.s) / paper.s[0], 1e-6);
         }
       }
     }
@@ -176,7 +177,7 @@ TEST_P(WideWords, AreFittedInFloat) {
   Example example(150, 60);
   RaggedIds sentences = example.ids(400, 15, 21);  // 21 * 150 = 3150 columns: too many for double
   const RaggedIds tail = example.ids(5, 30, 40);
-  if (GetParam()) {  // and more, which are cut off
+  if (GetParam()) {  // and longer ones, which are truncated
     sentences.ids.insert(sentences.ids.end(), tail.ids.begin(), tail.ids.end());
     for (std::int64_t i = 0; i < tail.size(); ++i)
       sentences.offsets.push_back(sentences.offsets.back() + std::ssize(tail[i]));
@@ -198,14 +199,14 @@ TEST_P(WideWords, AreFittedInFloat) {
 
 INSTANTIATE_TEST_SUITE_P(Autoencoder, WideWords, ::testing::Bool());
 
-TEST(Autoencoder, OfNothingCannotBeFitted) {
+TEST(Autoencoder, CannotBeFittedWithoutWords) {
   Example example(3);
   PrefixGram gram(Reading::forward, 3, 10);
   EXPECT_THROW_WITH(fit_autoencoder(gram, example.words(), 2, false, false), InvalidInput,
                     "no sentence had a known word");
 }
 
-TEST(Autoencoder, OfOneWordKnowsItsDirection) {
+TEST(Autoencoder, OfOneWordHasItsDirection) {
   Example example(3);
   RaggedIds one;
   one.ids = {4};
@@ -217,7 +218,7 @@ TEST(Autoencoder, OfOneWordKnowsItsDirection) {
   EXPECT_LE(largest(m.b.cast<double>()), 1e-6);
 }
 
-TEST(Autoencoder, OfOneWordLessItsMeanIsZero) {
+TEST(Autoencoder, OfOneCentredWordIsZero) {
   Example example(3);
   RaggedIds one;
   one.ids = {4};

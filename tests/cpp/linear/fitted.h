@@ -1,4 +1,4 @@
-// Autoencoders that were fitted to an example's sentences.
+// Autoencoders fitted to the sentences of an example.
 #pragma once
 
 #include "linear/example.h"

@@ -34,7 +34,7 @@ double relative_difference(const MatrixD& a, const MatrixD& b) {
   return (a - b).cwiseAbs().maxCoeff() / std::max(1e-30, b.cwiseAbs().maxCoeff());
 }
 
-TEST(PrefixGram, IsTheGramMatrixOfThePapersDataMatrix) {
+TEST(PrefixGram, EqualsTheGramMatrixOfThePapersDataMatrix) {
   for (const std::int64_t dim : {3, 8, 130}) {  // 130: products in float
     Example example(dim);
     const RaggedIds sentences = example.ids(40, 0, 7);
@@ -53,7 +53,7 @@ TEST(PrefixGram, IsTheGramMatrixOfThePapersDataMatrix) {
   }
 }
 
-TEST(PrefixGram, RefusesWhatNoMemoryHolds) {
+TEST(PrefixGram, RefusesSizesBeyondMemory) {
   Example example(130);
   const RaggedIds few = example.ids(40, 1, 7);
   RaggedIds one;
@@ -64,7 +64,7 @@ TEST(PrefixGram, RefusesWhatNoMemoryHolds) {
                     "a sentence of 10000 known words of 130 dimensions needs 13521 GB");
 }
 
-TEST(PrefixGram, MeanDoesNotDependOnWhatIsWaiting) {
+TEST(PrefixGram, MeanIncludesWaitingSentences) {
   Example example(5);
   const RaggedIds sentences = example.ids(40, 0, 7);
   PrefixGram gram = gram_of(sentences, example.words(), Reading::forward);
@@ -73,7 +73,7 @@ TEST(PrefixGram, MeanDoesNotDependOnWhatIsWaiting) {
   EXPECT_LE(relative_difference(gram.mean(example.words()), waiting), 1e-14);
 }
 
-TEST(PrefixGram, CountsWhatItSaw) {
+TEST(PrefixGram, CountsSentencesAndTokens) {
   Example example(2);
   const RaggedIds sentences = example.ids(50, 0, 9);
   const PrefixGram gram = gram_of(sentences, example.words(), Reading::forward);
@@ -84,8 +84,8 @@ TEST(PrefixGram, CountsWhatItSaw) {
   EXPECT_EQ(gram.longest(), 9);
 }
 
-TEST(PrefixGram, DoesNotDependOnHowSentencesAreCutIntoCalls) {
-  // More tokens than wait, so that batches are taken in on the way.
+TEST(PrefixGram, DoesNotDependOnBatches) {
+  // More tokens than may wait, so that batches are added to the sums in between.
   Example example(2, 5);
   const RaggedIds sentences = example.ids(PrefixGram::kWaiting / 4, 1, 9);
   ASSERT_GT(std::ssize(sentences.ids), PrefixGram::kWaiting);
@@ -103,7 +103,7 @@ TEST(PrefixGram, DoesNotDependOnHowSentencesAreCutIntoCalls) {
   EXPECT_EQ(covariance(whole, words), covariance(streamed, words)) << "not bit by bit the same";
 }
 
-TEST(PrefixGram, MergedPartsAreTheWhole) {
+TEST(PrefixGram, MergedPartsEqualTheWhole) {
   Example example(4);
   const RaggedIds sentences = example.ids(60, 0, 8);
   const WeightedWords words = example.words();
@@ -134,19 +134,19 @@ TEST(PrefixGram, MergedPartsAreTheWhole) {
 TEST(PrefixGram, UsesTheFirstWordsOfLongSentences) {
   Example example(3);
   const RaggedIds sentences = example.ids(30, 2, 9);
-  RaggedIds cut;
+  RaggedIds truncated;
   for (std::int64_t i = 0; i < sentences.size(); ++i) {
-    const auto kept = sentences[i].first(std::min<std::size_t>(4, sentences[i].size()));
-    cut.ids.insert(cut.ids.end(), kept.begin(), kept.end());
-    cut.offsets.push_back(std::ssize(cut.ids));
+    const auto first = sentences[i].first(std::min<std::size_t>(4, sentences[i].size()));
+    truncated.ids.insert(truncated.ids.end(), first.begin(), first.end());
+    truncated.offsets.push_back(std::ssize(truncated.ids));
   }
   for (const Reading reading : kReadings) {
     EXPECT_EQ(covariance(gram_of(sentences, example.words(), reading, 4), example.words()),
-              covariance(gram_of(cut, example.words(), reading), example.words()));
+              covariance(gram_of(truncated, example.words(), reading), example.words()));
   }
 }
 
-TEST(PrefixGram, StatesAreMadeIntoTheSame) {
+TEST(PrefixGram, StatesRoundTrip) {
   Example example(3);
   const WeightedWords words = example.words();
   PrefixGram gram = gram_of(example.ids(30, 0, 6), words, Reading::backward);
@@ -158,7 +158,7 @@ TEST(PrefixGram, StatesAreMadeIntoTheSame) {
   EXPECT_EQ(covariance(again, words), covariance(gram, words));
 }
 
-TEST(PrefixGram, RefusesStatesThatContradictThemselves) {
+TEST(PrefixGram, RefusesInconsistentStates) {
   Example example(3);
   PrefixGram gram = gram_of(example.ids(30, 1, 6), example.words(), Reading::forward);
   gram.absorb(example.words());
@@ -182,7 +182,7 @@ TEST(PrefixGram, RefusesStatesThatContradictThemselves) {
   refused([](auto& s) { s.waiting.offsets[1] = -1000; }, "a waiting sentence of length");
 }
 
-TEST(PrefixGram, RefusesWhatDoesNotFit) {
+TEST(PrefixGram, RefusesInvalidArguments) {
   Example three(3), four(4);
   PrefixGram gram(Reading::forward, 3, 10);
   gram.add(four.ids(1, 1, 2));

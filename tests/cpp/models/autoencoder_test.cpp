@@ -6,22 +6,22 @@
 namespace sentencode::models {
 namespace {
 
-/// Its code is the first word, and it expects that again and again.
+/// Its embedding is the first word, which it predicts at each position.
 class Parrot : public Autoencoder {
  public:
   explicit Parrot(const AutoencoderOptions& words)
       : Autoencoder("Parrot", words, words.features, words.features) {}
   at::Tensor encode(const Sequences& sentences) override { return sentences.x.select(1, 0); }
   at::Tensor decode(const at::Tensor& z, const Sequences& y) override {
-    told = y.x;
+    inputs = y.x;
     return z.unsqueeze(1).expand_as(y.x);
   }
-  nn::DecoderStart start(const nn::DecoderMemory& given) override { return {given, {}}; }
+  nn::DecoderStart start(const nn::DecoderMemory& memory) override { return {memory, {}}; }
   nn::DecoderStep step(const at::Tensor&, const nn::DecoderMemory& memory,
                        const nn::DecoderCache& cache) override {
     return {writer().logits(memory[0]), cache};
   }
-  at::Tensor told;
+  at::Tensor inputs;
 
  protected:
   Sequences corrupted(const Sequences& sentences) override {
@@ -29,16 +29,16 @@ class Parrot : public Autoencoder {
   }
 };
 
-TEST(Autoencoder, TheDecoderIsToldBeginAndAllWordsButTheLast) {
+TEST(Autoencoder, DecoderInputsAreShiftedRight) {
   Parrot network(small_words());
   const Sequences sentences = small_sentences(network);
   network.loss(small_batch());
-  EXPECT_TRUE(at::equal(network.told.select(1, 0)[0], network.writer().table().table()[0]));
-  EXPECT_TRUE(at::equal(network.told[0].slice(0, 1), sentences.x[0].slice(0, 0, 3)));
-  EXPECT_TRUE(at::equal(network.told[1].slice(0, 2), at::zeros({2, 6})));
+  EXPECT_TRUE(at::equal(network.inputs.select(1, 0)[0], network.writer().table().table()[0]));
+  EXPECT_TRUE(at::equal(network.inputs[0].slice(0, 1), sentences.x[0].slice(0, 0, 3)));
+  EXPECT_TRUE(at::equal(network.inputs[1].slice(0, 2), at::zeros({2, 6})));
 }
 
-TEST(Autoencoder, NoiseIsOfTrainingAlone) {
+TEST(Autoencoder, AddsNoiseOnlyInTraining) {
   Parrot network(small_words());
   const auto loss = [&] { return network.loss(small_batch()).sum.item<double>(); };
   const double with_noise = loss();
@@ -46,9 +46,9 @@ TEST(Autoencoder, NoiseIsOfTrainingAlone) {
   EXPECT_NE(loss(), with_noise);
 }
 
-TEST(Sequences, KnowWhereWordsAre) {
-  const auto made = Sequences::of(at::ones({2, 3, 1}), at::tensor({3, 1}, at::kLong));
-  EXPECT_TRUE(at::equal(made.x.squeeze(2), at::tensor({1.F, 1.F, 1.F, 1.F, 0.F, 0.F}).view({2, 3})));
+TEST(Sequences, MaskPadding) {
+  const auto sequences = Sequences::of(at::ones({2, 3, 1}), at::tensor({3, 1}, at::kLong));
+  EXPECT_TRUE(at::equal(sequences.x.squeeze(2), at::tensor({1.F, 1.F, 1.F, 1.F, 0.F, 0.F}).view({2, 3})));
   EXPECT_THROW(Sequences::of(at::ones({2, 3, 1}), at::tensor({4, 1}, at::kLong)), c10::ValueError);
   EXPECT_THROW(Sequences::of(at::ones({2, 3, 1}), at::tensor({1}, at::kLong)), c10::ValueError);
 }

@@ -1,4 +1,4 @@
-// What every autoencoder is asked.
+// Tests of all autoencoders.
 #pragma once
 
 #include <ATen/Functions.h>
@@ -31,7 +31,7 @@ inline Sequences small_sentences(Autoencoder& network) {
   return Sequences::of(network.writer().vectors(batch.fields[0].ids), batch.fields[0].lengths);
 }
 
-/// Whatever stands where no word is, and whoever stands beside it.
+/// Neither padding nor the other sentences of a batch affect an embedding.
 inline void expect_no_influence_of_the_batch(Autoencoder& network) {
   const at::NoGradGuard guard;
   network.eval();
@@ -41,14 +41,14 @@ inline void expect_no_influence_of_the_batch(Autoencoder& network) {
   const at::Tensor z = network.encode(Sequences::of(garbage, both.lengths));
   ASSERT_EQ(z.size(1), network.dim());
   const Sequences alone = Sequences::of(both.x.slice(0, 1).slice(1, 0, 2), at::tensor({2}, at::kLong));
-  const at::Tensor own = network.encode(alone);
-  EXPECT_TRUE(at::allclose(own, z.slice(0, 1), 0, 1e-6));
+  const at::Tensor embedding = network.encode(alone);
+  EXPECT_TRUE(at::allclose(embedding, z.slice(0, 1), 0, 1e-6));
   const at::Tensor h = network.decode(z, network.writer().before(both));
-  EXPECT_TRUE(at::allclose(network.decode(own, network.writer().before(alone)), h.slice(0, 1).slice(1, 0, 2),
-                           0, 1e-6));
+  EXPECT_TRUE(at::allclose(network.decode(embedding, network.writer().before(alone)),
+                           h.slice(0, 1).slice(1, 0, 2), 0, 1e-6));
 }
 
-/// The loss is that of words told one after the other.
+/// The loss equals the log-likelihood of decoding word by word.
 inline void expect_steps_to_be_teacher_forcing(Autoencoder& network) {
   const at::NoGradGuard guard;
   network.eval();
@@ -70,7 +70,7 @@ inline void expect_steps_to_be_teacher_forcing(Autoencoder& network) {
   EXPECT_EQ(loss.count, 6);
 }
 
-/// Every parameter has a gradient, and a small step against it makes the loss less.
+/// Every parameter has a gradient, and a small step against it decreases the loss.
 inline void expect_to_learn(Autoencoder& network) {
   network.train();
   const auto loss = [&] {

@@ -6,7 +6,7 @@
 namespace sentencode::models {
 namespace {
 
-TEST(CNNLSTMAutoencoderNetwork, IsAnAutoencoderWithWindowsLongerThanSentences) {
+TEST(CNNLSTMAutoencoderNetwork, WindowsMayBeLongerThanSentences) {
   at::manual_seed(0);
   CNNLSTMAutoencoderOptions options{
       .words = small_words(), .hidden = 8, .filters = 5, .windows = {2, 3, 7}, .dropout = 0.1};

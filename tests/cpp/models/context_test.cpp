@@ -16,13 +16,13 @@ training::TokenTensors field_of(const at::Tensor& ids, const at::Tensor& lengths
   return {ids, lengths, bare.mask, lengths.sum().item<std::int64_t>(), bare.full};
 }
 
-/// Two sentences, and of each what is told, so many times.
-training::TensorBatch sentences_and(std::size_t told) {
+/// A batch of two sentences with `targets` fields of words to predict.
+training::TensorBatch batch_with(std::size_t targets) {
   training::TensorBatch batch;
   batch.size = 2;
   batch.fields.push_back(
       field_of(at::tensor({5, 4, 9, 3, 7, 2}, at::kLong).view({2, 3}), at::tensor({3, 1}, at::kLong)));
-  for (std::size_t i = 0; i < told; ++i) {
+  for (std::size_t i = 0; i < targets; ++i) {
     batch.fields.push_back(field_of(at::tensor({4, 2, 8, 10, 6, 7, 1, 1}, at::kLong).view({2, 4}),
                                     at::tensor({4, 2}, at::kLong)));
   }
@@ -35,13 +35,13 @@ nn::WordWriterOptions few_words(bool tied) {
 
 class ContextDecoders : public testing::TestWithParam<ContextDecoding> {};
 
-TEST_P(ContextDecoders, TellWordByWordWhatTheyTellAtOnce) {
+TEST_P(ContextDecoders, StepsEqualForward) {
   at::manual_seed(0);
   ContextOptions options{.words = few_words(true), .hidden = 3};
   options.decoder = {.kind = GetParam(), .predict = 5, .channels = 7, .inner = 4, .window = 2};
   ContextNetwork network(options);
   const at::NoGradGuard guard;
-  const auto batch = sentences_and(1);
+  const auto batch = batch_with(1);
   const auto& words = batch.fields[1];
   const Sequences sentences =
       Sequences::of(network.writer().vectors(batch.fields[0].ids), batch.fields[0].lengths);
@@ -67,20 +67,20 @@ INSTANTIATE_TEST_SUITE_P(All, ContextDecoders,
                                          ContextDecoding::autoregressive_cnn,
                                          ContextDecoding::autoregressive_rnn));
 
-TEST(ContextNetwork, WantsItsFields) {
+TEST(ContextNetwork, RequiresItsFields) {
   ContextNetwork network({.words = few_words(true), .hidden = 3});
-  EXPECT_ANY_THROW(network.loss(sentences_and(0)));
-  EXPECT_ANY_THROW(network.loss(sentences_and(2)));
+  EXPECT_ANY_THROW(network.loss(batch_with(0)));
+  EXPECT_ANY_THROW(network.loss(batch_with(2)));
   ContextOptions nothing{.words = few_words(true)};
   nothing.decoder.predict = 0;
   EXPECT_THROW(ContextNetwork{nothing}, InvalidInput);
 }
 
-TEST(SkipThoughtsNetwork, TellsBothDecodersLosses) {
+TEST(SkipThoughtsNetwork, ReportsTheLossesOfBothDecoders) {
   at::manual_seed(0);
   for (const bool tied : {false, true}) {
     SkipThoughtsNetwork network({.words = few_words(tied), .hidden = 8, .bidirectional = true});
-    const training::Loss loss = network.loss(sentences_and(2));
+    const training::Loss loss = network.loss(batch_with(2));
     EXPECT_EQ(loss.count, 12);
     ASSERT_EQ(loss.figures.sizes(), at::IntArrayRef({2, 2}));
     EXPECT_NEAR(loss.figures.select(1, 0).sum().item<double>(), loss.sum.item<double>(), 1e-3);

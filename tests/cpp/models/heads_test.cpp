@@ -1,4 +1,4 @@
-// Heads in files of encoders, and networks whose rows they learn from.
+// Heads, their files, and their training on a network.
 #include "sentencode/models/heads.h"
 
 #include <ATen/Functions.h>
@@ -22,16 +22,16 @@ namespace {
 
 using at::Tensor;
 
-const std::vector<std::string_view> kTold{"the dog", "dog zork the", "zork"};
+const std::vector<std::string_view> kSentences{"the dog", "dog zork the", "zork"};
 
-WeightedWords told_words() {
+WeightedWords some_words() {
   Matrix rows(2, 3);
   rows << 1, 2, 3, -1, 0.5, 2;
   StringTable names;
   names.insert("the");
   names.insert("dog");
-  const ConstMatrixView seen(rows.data(), rows.rows(), rows.cols(), Eigen::OuterStride<>(rows.cols()));
-  return {WordVectors::from_array(names, seen), {.split = Split::whitespace}, {}};
+  const ConstMatrixView view(rows.data(), rows.rows(), rows.cols(), Eigen::OuterStride<>(rows.cols()));
+  return {WordVectors::from_array(names, view), {.split = Split::whitespace}, {}};
 }
 
 std::shared_ptr<GeneralizedPoolingNetwork> pooling_network() {
@@ -51,7 +51,7 @@ std::shared_ptr<Head> classifier(std::int64_t features) {
       ClassifierOptions{.features = features, .sentences = 2, .classes = 3, .hidden = 4});
 }
 
-TEST(Heads, AreMadeAgainOfTheirConfigs) {
+TEST(Heads, RoundTripThroughConfigs) {
   for (const std::string config : {
            R"({"head":"CosineRegression","high":5.0,"low":0.0})",
            R"({"head":"MultipleNegatives","scale":20.0})",
@@ -60,11 +60,11 @@ TEST(Heads, AreMadeAgainOfTheirConfigs) {
        }) {
     EXPECT_EQ(make_head(config)->config(), config);
   }
-  const auto made = classifier(6);
-  EXPECT_EQ(make_head(made->config())->config(), made->config());
+  const auto head = classifier(6);
+  EXPECT_EQ(make_head(head->config())->config(), head->config());
 }
 
-TEST(Heads, WrongConfigsAreRefused) {
+TEST(Heads, RefuseInvalidConfigs) {
   for (const std::string config :
        {"{}", "[1]", R"({"head":"Some"})", R"({"head":"Triplet","margin":1.0})",
         R"({"head":"Triplet","margin":1.0,"distance":"far"})", R"({"head":"MultipleNegatives","scale":0})",
@@ -73,7 +73,7 @@ TEST(Heads, WrongConfigsAreRefused) {
   }
 }
 
-TEST(Heads, ExamplesOfOtherSizesAreRefused) {
+TEST(Heads, RefuseExamplesOfOtherSizes) {
   const Tensor z = at::ones({2, 6});
   EXPECT_THROW(classifier(6)->predict({z}), c10::ValueError);
   EXPECT_THROW(classifier(5)->predict({z, z}), c10::ValueError);
@@ -82,31 +82,31 @@ TEST(Heads, ExamplesOfOtherSizesAreRefused) {
                c10::ValueError);
 }
 
-TEST(Heads, AnEncodersFileHasItsHead) {
+TEST(Heads, AreSavedWithTheEncoder) {
   const TemporaryFolder folder;
   const auto network = pooling_network();
   const auto head = classifier(network->dim());
   head->eval();
-  const NeuralEncoder encoder("GeneralizedPooling", told_words(), network, {}, {}, head);
+  const NeuralEncoder encoder("GeneralizedPooling", some_words(), network, {}, {}, head);
   encoder.save(folder.path("model"));
   const auto again = NeuralEncoder::load(folder.path("model"));
   ASSERT_NE(again->head(), nullptr);
   EXPECT_EQ(again->head()->config(), head->config());
-  const Matrix rows = encoder.encode({.pieces = kTold, .offsets = {}});
-  EXPECT_EQ(again->encode({.pieces = kTold, .offsets = {}}), rows);
+  const Matrix rows = encoder.encode({.pieces = kSentences, .offsets = {}});
+  EXPECT_EQ(again->encode({.pieces = kSentences, .offsets = {}}), rows);
   const at::NoGradGuard guard;
   const Tensor z = at::randn({4, network->dim()});
   EXPECT_TRUE(at::equal(again->head()->predict({z, -z}), head->predict({z, -z})));
 
-  const NeuralEncoder bare("GeneralizedPooling", told_words(), network);
+  const NeuralEncoder bare("GeneralizedPooling", some_words(), network);
   bare.save(folder.path("bare"));
   EXPECT_EQ(NeuralEncoder::load(folder.path("bare"))->head(), nullptr);
 }
 
-TEST(Heads, ATrainingReadsWordsAsEncodingDoes) {
+TEST(Heads, TrainingReadsWordsAsEncodingDoes) {
   const auto network = pooling_network();
   network->eval();
-  const WeightedWords words = told_words();
+  const WeightedWords words = some_words();
   const NeuralEncoder encoder("GeneralizedPooling", words, network);
   const std::vector<std::string_view> pieces{"the", "dog"};
   const std::vector<std::int64_t> offsets{0, 1, 2};

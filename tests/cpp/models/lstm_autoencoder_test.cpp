@@ -6,7 +6,7 @@
 namespace sentencode::models {
 namespace {
 
-TEST(LSTMAutoencoderNetwork, IsAnAutoencoderAsWideAsItsTwin) {
+TEST(LSTMAutoencoderNetwork, IsAsWideAsMeanMaxNetwork) {
   at::manual_seed(0);
   LSTMAutoencoderOptions options{.words = small_words(),
                                  .layers = {.hidden = 8, .inner = 10, .heads = 2, .dropout = 0.1}};

@@ -1,4 +1,4 @@
-// One encoder of every network: what it makes of sentences, and of its file.
+// An encoder of every network: embeddings and files.
 #include "sentencode/models/neural_encoder.h"
 
 #include <ATen/Functions.h>
@@ -25,7 +25,7 @@
 namespace sentencode::models {
 namespace {
 
-constexpr std::int64_t kFeatures = 6;  // as small_words() says
+constexpr std::int64_t kFeatures = 6;  // as in small_words()
 
 const std::vector<std::string_view> kNames{"a", "b", "c", "d", "e"};
 
@@ -77,7 +77,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, NeuralEncoderTest,
                          testing::Values("CNNLSTMAE", "LSTMSDAE", "MeanMaxAAE", "RAE"),
                          [](const auto& kind) { return std::string(kind.param); });
 
-TEST_P(NeuralEncoderTest, RowsAreWhatTheNetworkMakesOfOneSentenceAtATime) {
+TEST_P(NeuralEncoderTest, EqualsEncodingOneSentenceAtATime) {
   const std::vector<float> weights{1, 0.5, 2, 1, -1};
   const NeuralEncoder made = encoder(weights);
   const Matrix rows = rows_of(made);
@@ -102,7 +102,7 @@ TEST_P(NeuralEncoderTest, RowsAreWhatTheNetworkMakesOfOneSentenceAtATime) {
   }
 }
 
-TEST_P(NeuralEncoderTest, NeitherBatchNorThreadsMatter) {
+TEST_P(NeuralEncoderTest, DoesNotDependOnBatchesOrThreads) {
   std::mt19937 random(5);
   std::vector<std::string_view> known = kNames;
   known.push_back("unknown");
@@ -122,7 +122,7 @@ TEST_P(NeuralEncoderTest, NeitherBatchNorThreadsMatter) {
   set_num_threads(before);
 }
 
-TEST_P(NeuralEncoderTest, EncodingIsWithoutNoiseAndLeavesEveryPartAsItWas) {
+TEST_P(NeuralEncoderTest, EncodesWithoutNoiseAndChangesNothing) {
   const NeuralEncoder made = encoder();
   made.network()->eval();
   const Matrix expected = rows_of(made);
@@ -135,17 +135,17 @@ TEST_P(NeuralEncoderTest, EncodingIsWithoutNoiseAndLeavesEveryPartAsItWas) {
   EXPECT_LT((rows_of(made) - expected).cwiseAbs().maxCoeff(), 1e-5);
 }
 
-TEST_P(NeuralEncoderTest, FilesBringItBack) {
+TEST_P(NeuralEncoderTest, RoundTripsThroughAFile) {
   register_encoders();
   NeuralEncoder made = encoder({1, 2, 3, 4, 5}, {.max_words = 4});
   made.set_params("{\"what\": \"a wrapper says\"}");
   const std::string path = folder_.path("model");
   made.save(path);
-  const std::unique_ptr<Encoder> found = load_encoder(path);
-  EXPECT_EQ(found->kind(), GetParam());
-  EXPECT_EQ(found->dim(), made.dim());
-  EXPECT_EQ(rows_of(*found), rows_of(made));
-  const auto& again = dynamic_cast<const NeuralEncoder&>(*found);
+  const std::unique_ptr<Encoder> loaded = load_encoder(path);
+  EXPECT_EQ(loaded->kind(), GetParam());
+  EXPECT_EQ(loaded->dim(), made.dim());
+  EXPECT_EQ(rows_of(*loaded), rows_of(made));
+  const auto& again = dynamic_cast<const NeuralEncoder&>(*loaded);
   EXPECT_EQ(again.params(), made.params());
   EXPECT_EQ(again.options().max_words, 4);
   EXPECT_EQ(again.network()->config(), made.network()->config());
@@ -153,11 +153,11 @@ TEST_P(NeuralEncoderTest, FilesBringItBack) {
   EXPECT_EQ(rows_of(*load_encoder(folder_.path("again"))), rows_of(made));
 }
 
-TEST(NeuralEncoderFileTest, WhatIsWrongIsToldByName) {
+TEST(NeuralEncoderFileTest, ErrorsNameTheProblem) {
   const TemporaryFolder folder;
   NeuralEncoder("MeanMaxAAE", words(), network("MeanMaxAAE")).save(folder.path("model"));
   const std::string whole = without_checksums(folder.path("model"));
-  // Each is as long as what it stands for, so that the header's length stays.
+  // Replacements have the length of the original, so that the header's length stays the same.
   for (const auto& [from, to, why] : std::vector<std::array<std::string, 3>>{
            {R"(\"heads\":2)", R"(\"beads\":2)", "heads is missing"},
            {R"(\"heads\":2)", R"(\"heads\":3)", "heads"},
@@ -182,7 +182,7 @@ TEST(NeuralEncoderFileTest, WhatIsWrongIsToldByName) {
   }
 }
 
-TEST(NeuralEncoderFileTest, DamageIsToldOrDoesNotMatter) {
+TEST(NeuralEncoderFileTest, DetectsDamage) {
   register_encoders();
   const TemporaryFolder folder;
   NeuralEncoder("RAE", words(), network("RAE")).save(folder.path("model"));
@@ -202,7 +202,7 @@ TEST(NeuralEncoderFileTest, DamageIsToldOrDoesNotMatter) {
   EXPECT_GT(refused, 100);
 }
 
-TEST(NeuralEncoderFileTest, WhatIsNoNumberIsNotSaved) {
+TEST(NeuralEncoderFileTest, RefusesToSaveNaN) {
   const TemporaryFolder folder;
   const auto made = network("LSTMSDAE");
   const at::NoGradGuard guard;
@@ -210,11 +210,11 @@ TEST(NeuralEncoderFileTest, WhatIsNoNumberIsNotSaved) {
   EXPECT_THROW(NeuralEncoder("LSTMSDAE", words(), made).save(folder.path("model")), InvalidInput);
 }
 
-/// Says what it is told of words: the first number of their vectors, whether it is their own, ids and
-/// characters. A sentence's row is their sum.
-class TellingNetwork : public SentenceNetwork {
+/// Its word rows are its inputs: the first dimension of the vector, `known`, the id and the characters. The
+/// embedding of a sentence is their sum.
+class InputsNetwork : public SentenceNetwork {
  public:
-  explicit TellingNetwork(WordInputs inputs) : SentenceNetwork("TellingNetwork"), inputs_(std::move(inputs)) {
+  explicit InputsNetwork(WordInputs inputs) : SentenceNetwork("InputsNetwork"), inputs_(std::move(inputs)) {
     register_parameter("weight", at::ones({1}));
   }
   std::int64_t features() const override { return kFeatures; }
@@ -222,10 +222,10 @@ class TellingNetwork : public SentenceNetwork {
   WordInputs word_inputs() const override { return inputs_; }
   at::Tensor word_rows(const Words& words) override {
     seen_ += words.ids.size(0);
-    std::vector<at::Tensor> told{words.vectors.slice(1, 0, 1), words.known.unsqueeze(1).to(at::kFloat),
-                                 words.ids.unsqueeze(1).to(at::kFloat)};
-    if (words.characters.defined()) told.push_back(words.characters.to(at::kFloat));
-    return at::cat(told, 1);
+    std::vector<at::Tensor> inputs{words.vectors.slice(1, 0, 1), words.known.unsqueeze(1).to(at::kFloat),
+                                   words.ids.unsqueeze(1).to(at::kFloat)};
+    if (words.characters.defined()) inputs.push_back(words.characters.to(at::kFloat));
+    return at::cat(inputs, 1);
   }
   at::Tensor encode(const Sequences& sentences) override { return sentences.x.sum(1); }
   training::Loss loss(const training::TensorBatch&) override { return {}; }
@@ -236,38 +236,38 @@ class TellingNetwork : public SentenceNetwork {
   std::int64_t seen_ = 0;
 };
 
-TEST(WordRowsTest, ANetworkSeesEachWordOnceWithIdAndCharacters) {
+TEST(WordRowsTest, ReadsEachWordOnceWithIdAndCharacters) {
   const auto made =
-      std::make_shared<TellingNetwork>(WordInputs{.ids = 4, .characters = 3, .alphabet = "dbe\u0301"});
+      std::make_shared<InputsNetwork>(WordInputs{.ids = 4, .characters = 3, .alphabet = "dbe\u0301"});
   WordIds ids{.unknown = 2};
   for (const std::string_view word : {"b", "new"}) ids.words.insert(word);
-  const NeuralEncoder encoder("Told", words(), made, {}, std::move(ids));
+  const NeuralEncoder encoder("Inputs", words(), made, {}, std::move(ids));
   const std::vector<std::string_view> texts{"b", "new", "d", "who", "d new b b who"};
   const Matrix rows = rows_of(encoder, texts);
   EXPECT_EQ(made->seen(), 3);
   Vector b(6), unseen(6), d(6);
-  b << std::sin(1.7F * kFeatures), 1, 0, 3, 0, 0;  // its vector, its id, its character and nothing behind
-  unseen << 0, 0, 1, 1, 4, 1;                      // it has an id alone
+  b << std::sin(1.7F * kFeatures), 1, 0, 3, 0, 0;  // its vector, id and character, then padding
+  unseen << 0, 0, 1, 1, 4, 1;                      // only an id
   d << std::sin(1.7F * 3 * kFeatures), 1, 2, 2, 0, 0;
   EXPECT_LT((rows.row(0).transpose() - b).cwiseAbs().maxCoeff(), 1e-6);
   EXPECT_EQ(rows.row(1).transpose(), unseen);
   EXPECT_LT((rows.row(2).transpose() - d).cwiseAbs().maxCoeff(), 1e-5);
-  EXPECT_EQ(rows.row(3).norm(), 0);  // it has neither
+  EXPECT_EQ(rows.row(3).norm(), 0);  // neither vector nor id
   EXPECT_LT((rows.row(4).transpose() - (d + unseen + 2 * b)).cwiseAbs().maxCoeff(), 1e-5);
 }
 
-TEST(WordRowsTest, IdsThatTheNetworkDoesNotKnowAreRefused) {
-  const auto made = std::make_shared<TellingNetwork>(WordInputs{.ids = 2});
+TEST(WordRowsTest, RefusesIdsOutOfRange) {
+  const auto made = std::make_shared<InputsNetwork>(WordInputs{.ids = 2});
   EXPECT_THROW_WITH(NeuralEncoder("Told", words(), made, {}, {.unknown = 2}), InvalidInput, "has 2 word ids");
   EXPECT_THROW(
-      NeuralEncoder("Told", words(), std::make_shared<TellingNetwork>(WordInputs{}), {}, {.unknown = 0}),
+      NeuralEncoder("Told", words(), std::make_shared<InputsNetwork>(WordInputs{}), {}, {.unknown = 0}),
       InvalidInput);
   const auto twice =
-      std::make_shared<TellingNetwork>(WordInputs{.ids = 2, .characters = 1, .alphabet = "aba"});
+      std::make_shared<InputsNetwork>(WordInputs{.ids = 2, .characters = 1, .alphabet = "aba"});
   EXPECT_THROW_WITH(rows_of(NeuralEncoder("Told", words(), twice)), InvalidInput, "occurs twice");
 }
 
-TEST(NeuralEncoderArgumentsTest, WhatDoesNotFitIsRefused) {
+TEST(NeuralEncoderArgumentsTest, RefusesInvalidArguments) {
   EXPECT_THROW(NeuralEncoder("RAE", words(), nullptr), InvalidInput);
   EXPECT_THROW(NeuralEncoder("RAE", words(), network("RAE"), {.max_words = 0}), InvalidInput);
   EXPECT_THROW(NeuralEncoder("RAE", words(), network("RAE"), {.batch_tokens = 0}), InvalidInput);
@@ -277,13 +277,13 @@ TEST(NeuralEncoderArgumentsTest, WhatDoesNotFitIsRefused) {
   EXPECT_THROW(NeuralEncoder("LSTMSDAE", words(), made), InvalidInput);
 }
 
-TEST(MakeNetworkTest, MakesOneAlike) {
+TEST(MakeNetworkTest, RoundTripsConfigs) {
   for (const char* kind : {"CNNLSTMAE", "LSTMSDAE", "MeanMaxAAE", "RAE"}) {
     const auto made = network(kind);
     EXPECT_EQ(make_network(made->config())->config(), made->config());
   }
   EXPECT_NE(default_config("MeanMaxNetwork").find("\"heads\":8"), std::string::npos);
-  EXPECT_THROW(default_config("RecurrentNetwork"), InvalidInput);  // older files alone call it so
+  EXPECT_THROW(default_config("RecurrentNetwork"), InvalidInput);  // only older files have this name
   EXPECT_THROW(make_network("nothing"), InvalidInput);
   EXPECT_THROW(make_network("{}"), InvalidInput);
   EXPECT_THROW(make_network(R"({"network": "LSTMAutoencoderNetwork"})"), InvalidInput);

@@ -64,21 +64,21 @@ TEST_F(Corpus, EmptyLinesEndDocuments) {
   EXPECT_EQ(all.starts, std::vector<bool>({true, false, true}));
 }
 
-TEST_F(Corpus, EmptyLinesAreSentencesOnDemand) {
+TEST_F(Corpus, KeepsEmptyLinesOnRequest) {
   const std::string path = file("a.txt", "One.\n\n \nTwo.");
   const Read all = read({path}, {.keep_empty = true});
   EXPECT_EQ(all.lines, Lines({"One.", "", " ", "Two."}));
   EXPECT_EQ(all.starts, std::vector<bool>({true, false, false, false}));
 }
 
-TEST_F(Corpus, MarksAndLineEndsOfWindowsAreDropped) {
+TEST_F(Corpus, DropsByteOrderMarksAndCarriageReturns) {
   const std::string path = file("a.txt", "\xEF\xBB\xBFOne.\r\nTwo\r.\r\n\r\nThree.\r");
   const Read all = read({path});
   EXPECT_EQ(all.lines, Lines({"One.", "Two\r.", "Three."}));
   EXPECT_EQ(all.starts, std::vector<bool>({true, false, true}));
 }
 
-TEST_F(Corpus, FilesComeInTheOrderGivenAndBeginDocuments) {
+TEST_F(Corpus, ReadsFilesInOrderAsDocuments) {
   const Read all = read({file("b.txt", "b1\nb2"), file("empty.txt", ""), file("a.txt", "a1\n")}, {}, 100);
   EXPECT_EQ(all.lines, Lines({"b1", "b2", "a1"}));
   EXPECT_EQ(all.starts, std::vector<bool>({true, false, true}));
@@ -95,7 +95,7 @@ TEST_F(Corpus, LinesLongerThanAnyBuffer) {
   EXPECT_EQ(read({file("a.txt", content)}).lines, expected);
 }
 
-TEST_F(Corpus, BatchesEndWhereTheirTextIsEnough) {
+TEST_F(Corpus, LimitsTheBytesOfABatch) {
   CorpusReader reader({file("a.txt", "12345\n\n12345\n1234567890123\n1\n2\n3\n")});
   SentenceBatch batch;
   std::vector<std::int64_t> sizes;
@@ -104,7 +104,7 @@ TEST_F(Corpus, BatchesEndWhereTheirTextIsEnough) {
   EXPECT_THROW(reader.next(3, batch, 0), InvalidInput);
 }
 
-TEST_F(Corpus, TooLongLinesAreRefusedWithTheirPlace) {
+TEST_F(Corpus, ErrorsNameTooLongLines) {
   for (const std::string end : {"\nmore\n", "", "\n"}) {
     const std::string path = file("a.txt", "fine\n" + std::string(11, 'x') + end);
     try {
@@ -117,7 +117,7 @@ TEST_F(Corpus, TooLongLinesAreRefusedWithTheirPlace) {
   }
 }
 
-TEST_F(Corpus, WrongInputIsRefused) {
+TEST_F(Corpus, RefusesInvalidInput) {
   EXPECT_THROW(CorpusReader({(folder_ / "nothing").string()}), IoError);
   EXPECT_THROW(read({file("utf16.txt", std::string("\xFF\xFEh\0i\0", 6))}), FormatError);
   CorpusReader reader({file("a.txt", "a\n")});
@@ -125,7 +125,7 @@ TEST_F(Corpus, WrongInputIsRefused) {
   EXPECT_THROW(reader.next(0, batch), InvalidInput);
 }
 
-TEST_F(Corpus, PathsAreExpanded) {
+TEST_F(Corpus, ExpandsPaths) {
   const std::string b = file("b.txt", ""), a = file("sub/a.txt", ""), c = file("c.tsv", "");
   file(".hidden", "");
   file(".git/config", "");

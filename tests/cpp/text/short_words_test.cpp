@@ -8,37 +8,37 @@
 namespace sentencode {
 namespace {
 
-TEST(ShortWords, AgreeWithTheTableOrSayNothing) {
+TEST(ShortWords, EqualTheTableOrMiss) {
   std::mt19937 random(1);
   const auto word = [&] {
     std::string text(random() % 11, ' ');
-    for (char& c : text) c = static_cast<char>(random() % 4);  // NUL among them: "a" is not "a\0"
+    for (char& c : text) c = static_cast<char>(random() % 4);  // including NUL: "a" differs from "a\0"
     return text;
   };
   StringTable table;
   for (int i = 0; i < 20000; ++i) table.insert(word());
   const ShortWords words(table);
-  int found = 0;
+  int hits = 0;
   for (int i = 0; i < 100000; ++i) {
     const std::string text = word();
     const std::int32_t id = words.find(text);
     if (id == StringTable::kMissing) continue;
     EXPECT_EQ(id, table.find(text));
-    ++found;
+    ++hits;
   }
-  EXPECT_GT(found, 30000);
+  EXPECT_GT(hits, 30000);
 }
 
-TEST(ShortWords, HoldTheFirstOfATable) {
+TEST(ShortWords, HoldTheFirstWords) {
   StringTable table;
   for (int i = 0; i < 50000; ++i) table.insert(std::to_string(i));
   const ShortWords words(table);
-  int found = 0;
-  for (int i = 0; i < 1000; ++i) found += words.find(std::to_string(i)) == i;
-  EXPECT_GT(found, 980);
+  int hits = 0;
+  for (int i = 0; i < 1000; ++i) hits += words.find(std::to_string(i)) == i;
+  EXPECT_GT(hits, 980);
 }
 
-TEST(ShortWords, TellLengthsApart) {
+TEST(ShortWords, DistinguishLengths) {
   StringTable table;
   for (const char* text : {"a", "ab", "abb", "abcd", "abcdefg"}) table.insert(text);
   const ShortWords words(table);
@@ -49,7 +49,7 @@ TEST(ShortWords, TellLengthsApart) {
   }
 }
 
-TEST(ShortWords, OfNoWords) { EXPECT_EQ(ShortWords(StringTable()).find("a"), StringTable::kMissing); }
+TEST(ShortWords, OfAnEmptyTable) { EXPECT_EQ(ShortWords(StringTable()).find("a"), StringTable::kMissing); }
 
 }  // namespace
 }  // namespace sentencode

@@ -10,7 +10,7 @@
 namespace sentencode {
 namespace {
 
-/// The sentences of a text in which `|` marks each cut that is expected, in place of the space.
+/// Splits a text in which `|` marks each expected boundary instead of a space.
 void expect_split(std::string_view marked) {
   std::string text;
   std::vector<std::string> expected(1);
@@ -22,9 +22,9 @@ void expect_split(std::string_view marked) {
       expected.back() += c;
     }
   }
-  std::vector<std::string> found;
-  for (const std::string_view sentence : split_sentences(text)) found.emplace_back(sentence);
-  EXPECT_EQ(found, expected) << text;
+  std::vector<std::string> sentences;
+  for (const std::string_view sentence : split_sentences(text)) sentences.emplace_back(sentence);
+  EXPECT_EQ(sentences, expected) << text;
 }
 
 TEST(SplitSentences, TerminatorsAndCase) {
@@ -80,7 +80,7 @@ TEST(SplitSentences, LinesAndSpace) {
   EXPECT_EQ(split("\xFF. \xFF! A\xE2\x80"), Views({"\xFF.", "\xFF!", "A\xE2\x80"}));
 }
 
-TEST(SplitSentences, NoTextTakesForEver) {
+TEST(SplitSentences, TakesLinearTime) {
   for (const char* unit :
        {". ", "a.) ", "a. ", "(", "\" ", "\n", "\n ", "! (", ".", "U.S. ", "1. ", "Mr. ", "\xFF", "…"}) {
     std::string text;

@@ -28,7 +28,7 @@ TEST(StringTable, AgreesWithAMapOnRandomStrings) {
   for (int i = 0; i < 50000; ++i) {
     std::string text(random() % 40, ' ');
     for (char& c : text)
-      c = static_cast<char>(random() % 3);  // few letters: many are seen twice, with NUL inside
+      c = static_cast<char>(random() % 3);  // few letters, with NUL: many strings are repeated
     const auto [entry, is_new] = oracle.emplace(text, static_cast<std::int32_t>(oracle.size()));
     EXPECT_EQ(table.find(text), is_new ? StringTable::kMissing : entry->second);
     EXPECT_EQ(table.insert(text), entry->second);
@@ -46,11 +46,11 @@ TEST(StringTable, EmptyTableFindsNothing) {
   EXPECT_EQ(table.find("a"), StringTable::kMissing);
 }
 
-TEST(StringTable, ManyAreFoundAsOneIs) {
+TEST(StringTable, FindOfManyEqualsFindOfEach) {
   const StringTable table = numbers(1000);
   const StringTable empty;
   std::vector<std::string> owned;
-  for (int i = 0; i < 200; ++i) owned.push_back(std::to_string(i * 7));  // some of them are there
+  for (int i = 0; i < 200; ++i) owned.push_back(std::to_string(i * 7));  // some of them are in the table
   owned.insert(owned.end(), {"", "a longer string than those of the table", "999", "999"});
   const std::vector<std::string_view> texts(owned.begin(), owned.end());
   std::vector<std::uint64_t> hashes(texts.size());
@@ -71,7 +71,7 @@ TEST(StringTable, ManyAreFoundAsOneIs) {
   }
 }
 
-TEST(StringTable, ReservingChangesNothingButTheRoom) {
+TEST(StringTable, ReserveChangesOnlyTheCapacity) {
   StringTable table;
   table.reserve(1000, 4000);
   const std::size_t slots = table.slots().size();
@@ -89,7 +89,7 @@ TEST(StringTable, CopyIsIndependent) {
   EXPECT_EQ(second.find("ten"), 10);
 }
 
-// What is saved today must be found tomorrow: these numbers are part of the file format.
+// Hashes are part of the file format.
 TEST(StringTable, HashIsFrozen) {
   EXPECT_EQ(StringTable::hash(""), 3625361060413594265U);
   EXPECT_EQ(StringTable::hash("a"), 12319746477127755416U);
@@ -113,11 +113,11 @@ TEST(StringTable, HashAvalanches) {
       for (int bit = 0; bit < 64; ++bit) flips[static_cast<std::size_t>(bit)] += change >> bit & 1;
     }
     for (const int count : flips)
-      EXPECT_NEAR(count, kTrials / 2, 60) << "length " << length;  // six deviations
+      EXPECT_NEAR(count, kTrials / 2, 60) << "length " << length;  // six standard deviations
   }
 }
 
-TEST(StringTable, HashTellsLengthsAndPositionsApart) {
+TEST(StringTable, HashDependsOnLengthAndPosition) {
   std::unordered_map<std::uint64_t, std::string> seen;
   for (std::size_t length = 0; length < 100; ++length) {
     for (std::size_t at = 0; at <= length; ++at) {
@@ -141,14 +141,14 @@ TEST(StringTable, FrozenViewFindsTheSame) {
   EXPECT_THROW(copy.reserve(1, 1), Unsupported);
 }
 
-TEST(StringTable, ViewOfNothing) {
+TEST(StringTable, ViewOfAnEmptyTable) {
   const std::uint64_t zero = 0;
   const StringTable view = StringTable::view({}, {&zero, 1}, {});
   EXPECT_EQ(view.size(), 0);
   EXPECT_EQ(view.find("a"), StringTable::kMissing);
 }
 
-TEST(StringTable, DamagedArraysAreRefused) {
+TEST(StringTable, RefusesDamagedArrays) {
   const StringTable table = numbers(100);
   const std::vector<std::uint64_t> offsets(table.offsets().begin(), table.offsets().end());
   const auto damaged = [&](std::size_t at, std::uint64_t value) {
@@ -168,7 +168,7 @@ TEST(StringTable, DamagedArraysAreRefused) {
   EXPECT_THROW(StringTable::view(table.bytes(), offsets, {}), FormatError);
 }
 
-// Slots are not read when a file is opened: damage there may lose words, but not more.
+// Slots are not checked when a file is opened: damage may lose words, and must do nothing else.
 TEST(StringTable, DamagedSlotsLoseWordsOnly) {
   const StringTable table = numbers(100);
   std::mt19937_64 random(3);

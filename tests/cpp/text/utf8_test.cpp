@@ -16,7 +16,7 @@ std::string encode(char32_t code) {
   return {bytes, encode_utf8(code, bytes)};
 }
 
-TEST(Utf8, EveryCodePointSurvives) {
+TEST(Utf8, RoundTripsEveryCodePoint) {
   for (char32_t code = 0; code <= kLast; ++code) {
     const std::string bytes = encode(code);
     const CodePoint point = decode_utf8(bytes);
@@ -26,16 +26,16 @@ TEST(Utf8, EveryCodePointSurvives) {
     }
     ASSERT_EQ(point.code, code);
     ASSERT_EQ(point.length, bytes.size());
-    for (std::size_t cut = 1; cut < bytes.size(); ++cut) {
-      const CodePoint part = decode_utf8(std::string_view(bytes).substr(0, cut));
+    for (std::size_t length = 1; length < bytes.size(); ++length) {
+      const CodePoint part = decode_utf8(std::string_view(bytes).substr(0, length));
       ASSERT_FALSE(part.valid());
-      ASSERT_EQ(part.length, cut);
+      ASSERT_EQ(part.length, length);
     }
   }
 }
 
 // The examples of the Unicode standard, chapter 3, tables 3-8 to 3-11.
-TEST(Utf8, BadPiecesAreMaximalSubparts) {
+TEST(Utf8, InvalidSequencesAreMaximalSubparts) {
   const std::string bad = "\xEF\xBF\xBD";
   const auto times = [&](int n) {
     std::string all;
@@ -50,7 +50,7 @@ TEST(Utf8, BadPiecesAreMaximalSubparts) {
   EXPECT_EQ(repair_utf8(""), "");
 }
 
-TEST(Utf8, FindsTheFirstBadByte) {
+TEST(Utf8, FindsTheFirstInvalidByte) {
   EXPECT_EQ(find_invalid_utf8("grün und blau, 日本語 \U0001F600"), std::string_view::npos);
   for (std::size_t at = 0; at < 40; ++at) {
     std::string text(40, 'x');
@@ -85,16 +85,16 @@ TEST(Utf8, WhiteSpaceIsPythons) {
                                           0x1F,   0x20,   0x85,   0xA0,   0x1680, 0x2000, 0x2001, 0x2002,
                                           0x2003, 0x2004, 0x2005, 0x2006, 0x2007, 0x2008, 0x2009, 0x200A,
                                           0x2028, 0x2029, 0x202F, 0x205F, 0x3000};
-  std::vector<char32_t> found;
+  std::vector<char32_t> codes;
   for (char32_t code = 0; code <= kLast; ++code) {
     if (is_surrogate(code)) continue;
     const std::string bytes = encode(code);
     const std::size_t length = whitespace_length(bytes);
     if (length == 0) continue;
     EXPECT_EQ(length, bytes.size());
-    found.push_back(code);
+    codes.push_back(code);
   }
-  EXPECT_EQ(found, expected);
+  EXPECT_EQ(codes, expected);
   EXPECT_EQ(whitespace_length(""), 0U);
 }
 

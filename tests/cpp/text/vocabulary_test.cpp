@@ -57,7 +57,7 @@ TEST(Vocabulary, PruningKeepsTheTotal) {
   EXPECT_THROW(made.pruned(0, -1), InvalidInput);
 }
 
-TEST(Vocabulary, SurvivesItsFile) {
+TEST(Vocabulary, RoundTripsThroughAFile) {
   const TemporaryFolder folder;
   const std::string path = folder.path("round.txt");
   const Entries all = {{"the", 900}, {". . .", 80}, {"\u00E4", 7}, {"c", 0}};
@@ -70,14 +70,14 @@ TEST(Vocabulary, SurvivesItsFile) {
   }
 }
 
-TEST(Vocabulary, ReadsWhatOthersWrite) {
+TEST(Vocabulary, ReadsFilesOfOtherPrograms) {
   const TemporaryFolder folder;
   EXPECT_EQ(entries(Vocabulary::read(folder.write("a.txt", "one 1\r\ntwo\t22 \n\nnew york 3"))),
             Entries({{"two", 22}, {"new york", 3}, {"one", 1}}));
   EXPECT_EQ(Vocabulary::read(folder.write("b.txt", "")).size(), 0);
 }
 
-TEST(Vocabulary, BadFilesAreNamedWithTheLine) {
+TEST(Vocabulary, ErrorsNameFileAndLine) {
   const TemporaryFolder folder;
   const std::pair<std::string, std::string> cases[] = {
       {"a 1\nword\n", ":2: expected 'word count', got 'word'"},
@@ -132,10 +132,10 @@ TEST_F(VocabularyCounting, AgreesWithAMap) {
   VocabularyCounter counter(tokenizer_);
   counter.add(part(0, views_.size()));
   EXPECT_EQ(counter.sentences(), 3000);
-  const Entries found = entries(counter.finish());
-  const std::map<std::string, std::int64_t> as_map(found.begin(), found.end());
+  const Entries counted = entries(counter.finish());
+  const std::map<std::string, std::int64_t> as_map(counted.begin(), counted.end());
   EXPECT_EQ(as_map, oracle_);
-  EXPECT_EQ(entries(counter.finish(1, 10)), Entries(found.begin(), found.begin() + 10));
+  EXPECT_EQ(entries(counter.finish(1, 10)), Entries(counted.begin(), counted.begin() + 10));
 }
 
 TEST_F(VocabularyCounting, DoesNotDependOnThreadsOrBatches) {
@@ -154,7 +154,7 @@ TEST_F(VocabularyCounting, DoesNotDependOnThreadsOrBatches) {
   }
 }
 
-TEST_F(VocabularyCounting, OnlyLikeCountsMerge) {
+TEST_F(VocabularyCounting, RefusesToMergeOtherTokenizers) {
   VocabularyCounter counter(tokenizer_);
   EXPECT_THROW(counter.merge(VocabularyCounter(Tokenizer{})), InvalidInput);
 }

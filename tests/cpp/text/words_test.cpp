@@ -8,7 +8,7 @@
 #include "sentencode/text/tokenizer.h"
 #include "sentencode/text/utf8.h"
 
-// docs/text.md holds the table of rules, which the Python tests check. Here are the corners.
+// Corner cases. The Python tests check the table of rules in docs/text.md.
 namespace sentencode {
 namespace {
 
@@ -28,7 +28,7 @@ std::string tokens(std::string_view text, const Tokenizer& tokenizer = kWords) {
 
 using Case = std::pair<const char*, const char*>;  // text, tokens
 
-TEST(Words, NothingAndSigns) {
+TEST(Words, EmptyTextAndSigns) {
   const Case cases[] = {{"", ""},       {"  \t\n", ""}, {".", "."},      {"..", "..."},    {"-", "-"},
                         {"---", "--"},  {"'", "'"},     {"''", "\""},    {"'''", "\"|'"},  {"`", "`"},
                         {"``", "\""},   {"\"", "\""},   {"'s", "'s"},    {"n't", "n't"},   {"'S", "'S"},
@@ -137,7 +137,7 @@ TEST(Words, Typography) {
   for (const auto& [text, expected] : cases) EXPECT_EQ(tokens(text), expected) << text;
 }
 
-TEST(Words, OtherScriptsAndPictures) {
+TEST(Words, OtherScriptsAndEmoji) {
   const Case cases[] = {{"na\u00EFve caf\u00E9s", "na\u00EFve|caf\u00E9s"},
                         {"e\u0301te\u0301", "e\u0301te\u0301"},
                         {"\u65E5\u672C\u3001\u8A9E\u3002", "\u65E5\u672C|\u3001|\u8A9E|\u3002"},
@@ -153,7 +153,7 @@ TEST(Words, OtherScriptsAndPictures) {
   for (const auto& [text, expected] : cases) EXPECT_EQ(tokens(text), expected) << text;
 }
 
-TEST(Words, LowerCaseCutsAlike) {
+TEST(Words, SplitsLowerCaseEqually) {
   const Tokenizer lower{.split = Split::words, .lowercase = true};
   for (const char* text : {"MR. X can't DON'T U.S. 'TIS CANNOT",
                            "\u00C9T\u00C9 \u201CDON\u2019T\u201D HTTP://A.B/C", "No. 5 I. x"}) {
@@ -164,8 +164,8 @@ TEST(Words, LowerCaseCutsAlike) {
   }
 }
 
-// Each of these units, again and again, must be cut in time that grows with the text and not with its square.
-TEST(Words, NoTextTakesForEver) {
+// Repeated units must take time that is linear in the length of the text, not quadratic.
+TEST(Words, TakesLinearTime) {
   for (const char* unit : {"ab.", "a,", "'", "'a", "!", "-a", "a@", "a.", "mr. ", "no. ", "a://", "www.",
                            "x@y.", "ab.cd-", "...", "\U0001F44D\u200D", "\u2019", "\xFF"}) {
     std::string text;

@@ -22,7 +22,7 @@ constexpr BatchMode kModes[] = {BatchMode::plain, BatchMode::equal_length, Batch
 
 class BatcherTest : public testing::Test {
  protected:
-  /// `n` examples; the lengths rise and fall, and number i is the id of its first token.
+  /// `n` examples of varying lengths; the first token of example i has the id i.
   std::shared_ptr<const ExampleFile> examples(int n) {
     std::string text;
     for (int i = 0; i < n; ++i) {
@@ -105,7 +105,7 @@ TEST_F(BatcherTest, LengthsOfSeveralFields) {
   }
 }
 
-TEST_F(BatcherTest, LoaderGivesWhatTheBatcherDoes) {
+TEST_F(BatcherTest, LoaderEqualsTheBatcher) {
   const auto file = examples(203);
   for (const BatchMode mode : kModes) {
     const auto batcher = std::make_shared<const Batcher>(file, options(mode, 8));
@@ -130,7 +130,7 @@ TEST_F(BatcherTest, LoaderStopsAtAnyTime) {
   }
 }
 
-TEST_F(BatcherTest, LoaderThrowsWhereTheBatchWouldHaveCome) {
+TEST_F(BatcherTest, LoaderThrowsAtTheFailingBatch) {
   const auto make = [](BatchLoader::Position at) {
     if (at.epoch == 1 && at.step == 2) throw FormatError("no such batch");
     Batch batch;
@@ -148,7 +148,7 @@ TEST_F(BatcherTest, LoaderThrowsWhereTheBatchWouldHaveCome) {
   }
 }
 
-TEST_F(BatcherTest, LoaderHoldsNoMoreThanItWasToldTo) {
+TEST_F(BatcherTest, LoaderLimitsPrefetchedBatches) {
   std::atomic<int> made{0};
   BatchLoader loader([&](BatchLoader::Position) { return ++made, Batch{}; }, 100, {0, 0}, 2, 3);
   for (int taken = 0; taken < 5; ++taken) {
@@ -175,8 +175,8 @@ TEST_F(BatcherTest, ForkedLoaderIsRefusedAndHarmless) {
       refused = true;
     }
     loader.reset();
-    BatchLoader own(batcher, {0, 1});
-    ::_exit(refused && own.next().step == 1 ? 0 : 1);
+    BatchLoader new_loader(batcher, {0, 1});
+    ::_exit(refused && new_loader.next().step == 1 ? 0 : 1);
   }
   int status = -1;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
@@ -186,7 +186,7 @@ TEST_F(BatcherTest, ForkedLoaderIsRefusedAndHarmless) {
 }
 #endif
 
-TEST_F(BatcherTest, RefusesWhatDoesNotFit) {
+TEST_F(BatcherTest, RefusesInvalidArguments) {
   const auto file = examples(20);
   const auto refused = [&](const auto& change, const char* why) {
     BatcherOptions chosen = options(BatchMode::plain, 8);

@@ -57,7 +57,7 @@ TEST(Checkpoint, RefusesOtherFiles) {
   EXPECT_THROW(Checkpoint::read(folder.path("absent")), IoError);
 }
 
-/// A copy of the file with `from` in the place of `to`, which is as long.
+/// A copy of the file in which `from` is replaced by `to`, which has the same length.
 std::string changed(const TemporaryFolder& folder, const std::string& path, const std::string& from,
                     const std::string& to) {
   std::ifstream in(path, std::ios::binary);
@@ -143,13 +143,13 @@ TEST(CheckpointFolder, KeepsTheBestForASavedStep) {
   checkpoints.save_best(some(5));
   EXPECT_EQ(best_of(3), "best-000000004.safetensors");
   checkpoints.save_best(some(6));
-  EXPECT_EQ(best_of(3), "best-000000004.safetensors");  // step 4 needs it still
+  EXPECT_EQ(best_of(3), "best-000000004.safetensors");  // step 4 still needs it
   checkpoints.restore_best(checkpoints.find_best([](const Checkpoint& head) { return head.step == 3; }));
   EXPECT_EQ(checkpoints.best()->step, 3);
   checkpoints.save_best(some(6));
   checkpoints.save(some(6));
   checkpoints.save_best(some(7));
-  EXPECT_EQ(best_of(6), "step-000000006.safetensors");  // the same file need not be there twice
+  EXPECT_EQ(best_of(6), "step-000000006.safetensors");  // no second copy of the same file
   EXPECT_FALSE(fs::exists(folder.path("run") + "/best-000000006.safetensors"));
   checkpoints.save(some(8));
   checkpoints.save(some(9));
@@ -168,7 +168,7 @@ TEST(CheckpointFolder, HasOneLock) {
   const TemporaryFolder folder;
   const CheckpointFolder checkpoints(folder.path("run"));
   const std::string path = folder.path("run") + "/training.lock";
-  std::ofstream(path) << "process 1 on another, since then";  // of one that was killed
+  std::ofstream(path) << "process 1 on another, since then";  // left by a process that was killed
   for (int i = 0; i < 2; ++i) {
     const auto owner = checkpoints.lock();
     try {

@@ -17,7 +17,7 @@ using Ids = std::vector<std::vector<std::int32_t>>;
 
 const auto kWords = vocabulary_of({"a", "b", "c", "d", "e"});
 
-/// Lines of words by chance, with unknown ones, long ones and ends of documents.
+/// Random lines, some of them with unknown words, too long, or empty.
 std::string text_of(int lines) {
   std::string text;
   std::uint32_t state = 1;
@@ -40,17 +40,17 @@ ExampleOptions windows(std::int64_t shard) {
   return options;
 }
 
-TEST(ExampleBuilder, ShardsLeaveNoTrace) {
+TEST(ExampleBuilder, DoesNotDependOnShards) {
   const TemporaryFolder folder;
   const std::string text = folder.write("text", text_of(60000));
   build_examples(folder.path("whole"), {{text}}, windows(1 << 30), "key");
-  build_examples(folder.path("cut"), {{text}}, windows(1000), "key");
-  EXPECT_EQ(folder.read("whole"), folder.read("cut"));
+  build_examples(folder.path("sharded"), {{text}}, windows(1000), "key");
+  EXPECT_EQ(folder.read("whole"), folder.read("sharded"));
   EXPECT_EQ(folder.files(), 3U);  // no parts
-  ExampleFile::open(folder.path("cut"));
+  ExampleFile::open(folder.path("sharded"));
 }
 
-TEST(ExampleBuilder, GoesOnWhereAnotherStopped) {
+TEST(ExampleBuilder, ResumesWhereAnotherStopped) {
   const TemporaryFolder folder;
   const std::string text = folder.write("text", text_of(60000));
   build_examples(folder.path("whole"), {{text}}, windows(1000), "key");
@@ -65,7 +65,7 @@ TEST(ExampleBuilder, GoesOnWhereAnotherStopped) {
     ASSERT_TRUE(fs::exists(folder.path("file.parts/000000.examples")));
   }
   const auto before = fs::last_write_time(folder.path("file.parts/000000.examples"));
-  {  // what is there is not made again, and what cannot be gone on with is removed
+  {  // complete shards are reused, unusable files are removed
     folder.write("file.parts/000009.examples", "garbage");
     const ExampleBuilder builder(folder.path("file"), windows(1000), "key");
     EXPECT_GT(builder.first_row(), 0);
@@ -77,7 +77,7 @@ TEST(ExampleBuilder, GoesOnWhereAnotherStopped) {
   EXPECT_FALSE(fs::exists(folder.path("file.parts")));
 }
 
-TEST(ExampleBuilder, MakesDamagedShardsAgain) {
+TEST(ExampleBuilder, RebuildsDamagedShards) {
   const TemporaryFolder folder;
   const std::string text = folder.write("text", text_of(60000));
   struct Stop {};
@@ -94,7 +94,7 @@ TEST(ExampleBuilder, MakesDamagedShardsAgain) {
   folder.write("file.parts/000001.examples", shard);
   const std::int64_t first = ExampleBuilder(folder.path("file"), windows(1000), "key").first_row();
   EXPECT_GT(first, 0);
-  EXPECT_LT(first, 20000);  // behind shard 0, not 1
+  EXPECT_LT(first, 20000);  // after shard 0, not 1
   EXPECT_EQ(ExampleBuilder(folder.path("file"), windows(1000), "other").first_row(), 0);
   build_examples(folder.path("file"), {{text}}, windows(1000), "key");
   build_examples(folder.path("whole"), {{text}}, windows(1 << 30), "key");
@@ -111,14 +111,14 @@ TEST(ExampleBuilder, IsBuiltOnce) {
   EXPECT_EQ(ids_of(*same), (Ids{{0, 1}, {2}}));
   const auto other = build_examples(folder.path("file"), {{text}}, options, "another key");
   EXPECT_EQ(ids_of(*other), (Ids{{3}}));
-  EXPECT_EQ(ids_of(*same), (Ids{{0, 1}, {2}}));  // whoever had it open keeps it
+  EXPECT_EQ(ids_of(*same), (Ids{{0, 1}, {2}}));  // an open file remains readable
   std::string bytes = folder.read("file");
   bytes.resize(bytes.size() - 1);
   folder.write("file", bytes);
   EXPECT_EQ(ids_of(*build_examples(folder.path("file"), {{text}}, options, "another key")), (Ids{{3}}));
 }
 
-TEST(ExampleBuilder, OthersWait) {
+TEST(ExampleBuilder, WaitsForOtherBuilders) {
   const TemporaryFolder folder;
   const std::string text = folder.write("text", text_of(40000));
   std::vector<std::string> files(3);
@@ -136,7 +136,7 @@ TEST(ExampleBuilder, OthersWait) {
   EXPECT_FALSE(fs::exists(folder.path("file.parts")));
 }
 
-TEST(ExampleBuilder, KeyTellsWhatMatters) {
+TEST(ExampleBuilder, KeyDependsOnAllThatMatters) {
   const auto key = [](const auto& change, const std::string& sources = "s") {
     ExampleOptions options{{field_of("tokens", kWords)}, {}, Labels::none, "", 10};
     change(options);
@@ -163,7 +163,7 @@ TEST(ExampleBuilder, KeyTellsWhatMatters) {
             }));
 }
 
-TEST(ExampleBuilder, RefusesWhatDoesNotFit) {
+TEST(ExampleBuilder, RefusesInvalidArguments) {
   const TemporaryFolder folder;
   const auto none = vocabulary_of({});
   ExampleOptions options{{field_of("tokens", none)}, {}, Labels::none, "", 10};

@@ -37,7 +37,7 @@ struct Parts {
   }
 };
 
-TEST(ExampleFile, GivesBackWhatWasWritten) {
+TEST(ExampleFile, RoundTrips) {
   const TemporaryFolder folder;
   Parts{}.write(folder.path("file"));
   const auto file = ExampleFile::open(folder.path("file"));
@@ -50,7 +50,7 @@ TEST(ExampleFile, GivesBackWhatWasWritten) {
   EXPECT_THROW_WITH(file->field("next"), InvalidInput, "they have 'tokens'");
 }
 
-TEST(ExampleFile, RefusesWhatCannotBe) {
+TEST(ExampleFile, RefusesInvalidFiles) {
   const TemporaryFolder folder;
   const auto refused = [&](const Parts& parts, const char* why) {
     parts.write(folder.path("file"));
@@ -74,14 +74,14 @@ TEST(ExampleFile, RefusesWhatCannotBe) {
   EXPECT_THROW_WITH(ExampleFile::open(folder.path("none")), FormatError, "not a file of examples");
 }
 
-TEST(ExampleFile, NoticesEveryChangedByte) {
+TEST(ExampleFile, DetectsEveryChangedByte) {
   const TemporaryFolder folder;
   Parts{}.write(folder.path("file"));
   const std::string bytes = folder.read("file");
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     std::string damaged = bytes;
     damaged[i] = static_cast<char>(damaged[i] ^ 1);
-    if (damaged[i] == ' ' || bytes[i] == ' ') continue;  // JSON's own padding
+    if (damaged[i] == ' ' || bytes[i] == ' ') continue;  // JSON's white space
     folder.write("file", damaged);
     EXPECT_THROW(ExampleFile::open(folder.path("file")), FormatError) << "byte " << i;
   }
@@ -119,7 +119,7 @@ TEST(ExampleFile, NamesTheDamagedBlock) {
   }
 }
 
-/// The first files had one SHA-256 and no checksum of the header.
+/// The first version of the format had one SHA-256 and no checksum of the header.
 TEST(ExampleFile, ReadsAndVerifiesFilesWithoutChecksumsOfBlocks) {
   const TemporaryFolder folder;
   Parts{}.write(folder.path("file"));
@@ -139,7 +139,7 @@ TEST(ExampleFile, ReadsAndVerifiesFilesWithoutChecksumsOfBlocks) {
   EXPECT_THROW_WITH(ExampleFile::open(folder.path("old")), FormatError, "is damaged");
 }
 
-TEST(ExampleFile, ReadsMemoryAndSaysWhichItWas) {
+TEST(ExampleFile, ReadsMemoryAndNamesItInErrors) {
   const TemporaryFolder folder;
   Parts{}.write(folder.path("file"));
   const auto bytes = std::make_shared<const std::string>(folder.read("file"));

@@ -24,7 +24,7 @@ NamedTensors parameters() {
   return tensors;
 }
 
-/// Gradients of some step, which depend on where the parameters are.
+/// Gradients of a step, which depend on the parameters.
 void fill_gradients(const NamedTensors& parameters, std::int64_t step) {
   for (const auto& [name, tensor] : parameters) {
     if (!tensor.requires_grad()) continue;
@@ -137,14 +137,14 @@ TEST(Optimizer, DoesNotDependOnStrides) {
   }
 }
 
-/// The gradient of a table of 4 rows, of which a step has read the last one, and some twice.
+/// The gradient of a table of 4 rows: a step has read the last one, and some twice.
 at::Tensor sparse_gradient(std::int64_t step) {
   const at::Tensor rows = torch::tensor({{3L, step % 3, 3L}});
   const at::Tensor values = at::arange(6, at::kDouble).view({3, 2}).sin() + 0.1 * static_cast<double>(step);
   return at::sparse_coo_tensor(rows, values, {4, 2});
 }
 
-TEST(Optimizer, MovesOnlyRowsThatWereRead) {
+TEST(Optimizer, UpdatesOnlyRowsThatWereRead) {
   for (const char* name : {"adam", "adamw"}) {
     const at::Tensor start = at::randn({4, 2}, at::kDouble);
     // A reference that treats each row as a parameter, with one step count for all.
@@ -177,7 +177,7 @@ TEST(Optimizer, MovesOnlyRowsThatWereRead) {
   }
 }
 
-TEST(Optimizer, SparseGradientsOfSgdAndAdagradAreTheDenseOnes) {
+TEST(Optimizer, SparseStepsOfSgdAndAdagradEqualDenseOnes) {
   for (const char* name : {"sgd", "adagrad"}) {
     const at::Tensor start = at::randn({4, 2}, at::kDouble);
     const at::Tensor sparse = start.clone().requires_grad_(), dense = start.clone().requires_grad_();
@@ -195,7 +195,7 @@ TEST(Optimizer, SparseGradientsOfSgdAndAdagradAreTheDenseOnes) {
   }
 }
 
-TEST(Clip, AddsUpARowsGradients) {
+TEST(Clip, AddsUpRepeatedRows) {
   for (const Clipping& clipping : {Clipping{.global_norm = 0.5}, Clipping{.each_norm = 0.25}}) {
     const NamedTensors sparse{{"a", torch::zeros({4, 2})}, {"b", torch::zeros({2})}};
     const NamedTensors dense{{"a", torch::zeros({4, 2})}, {"b", torch::zeros({2})}};
@@ -213,7 +213,7 @@ TEST(Clip, AddsUpARowsGradients) {
   }
 }
 
-TEST(Optimizer, LeavesAloneWhatHasNoGradient) {
+TEST(Optimizer, IgnoresParametersWithoutGradient) {
   const NamedTensors parameters_ = parameters();
   Optimizer optimizer(parameters_, {.name = "adam"});
   fill_gradients(parameters_, 0);
@@ -224,7 +224,7 @@ TEST(Optimizer, LeavesAloneWhatHasNoGradient) {
   EXPECT_TRUE(optimizer.state().empty());
 }
 
-TEST(Optimizer, RefusesTheStateOfOthers) {
+TEST(Optimizer, RefusesTheStateOfAnotherModel) {
   const NamedTensors parameters_ = parameters();
   Optimizer optimizer(parameters_, {.name = "adam"});
   fill_gradients(parameters_, 0);
@@ -240,7 +240,7 @@ TEST(Optimizer, RefusesTheStateOfOthers) {
   EXPECT_THROW(Optimizer(parameters_, {.name = "sgd"}).restore(state), FormatError);
 }
 
-TEST(Optimizer, SaysWhatIsWrong) {
+TEST(Optimizer, RefusesInvalidOptions) {
   EXPECT_THROW(OptimizerOptions{.name = "lion"}.check(), InvalidInput);
   EXPECT_THROW(OptimizerOptions{.beta2 = 1.0}.check(), InvalidInput);
   EXPECT_THROW(OptimizerOptions{.momentum = 0.5}.check(), InvalidInput);
@@ -250,7 +250,7 @@ TEST(Optimizer, SaysWhatIsWrong) {
   EXPECT_THROW(Optimizer({{"frozen", at::ones({2})}}, {}), InvalidInput);
 }
 
-TEST(Clip, BoundsEachAndAll) {
+TEST(Clip, LimitsTheNormsOfEachAndAll) {
   NamedTensors two{{"a", torch::zeros({2})}, {"b", torch::zeros({1})}, {"c", torch::zeros({1})}};
   const auto set = [&] {
     two[0].second.mutable_grad() = torch::tensor({3.0F, 4.0F});
@@ -273,7 +273,7 @@ TEST(Clip, BoundsEachAndAll) {
   EXPECT_DOUBLE_EQ(norm({.each_norm = 5}), 13.0);
   EXPECT_TRUE(at::allclose(two[0].second.grad(), torch::tensor({3.0F, 4.0F})));
   EXPECT_TRUE(at::allclose(two[1].second.grad(), torch::tensor({5.0F})));
-  // Of what they are times the factor.
+  // Norms are those of the gradients times the factor.
   set();
   EXPECT_DOUBLE_EQ(norm({.each_norm = 5}, 0.5), 6.5);
   EXPECT_TRUE(at::allclose(two[0].second.grad(), torch::tensor({1.5F, 2.0F})));

@@ -8,7 +8,7 @@
 namespace sentencode {
 namespace {
 
-TEST(KeyedPermutation, MeetsEveryPlaceOnce) {
+TEST(KeyedPermutation, VisitsEveryPositionOnce) {
   for (const std::int64_t n : {1, 2, 3, 4, 5, 7, 8, 9, 63, 64, 65, 1000, 65537}) {
     for (std::uint64_t key = 0; key < 5; ++key) {
       const KeyedPermutation permutation(n, key);
@@ -30,9 +30,9 @@ TEST(KeyedPermutation, StaysWithinAnySize) {
   }
 }
 
-TEST(KeyedPermutation, IsChosenByItsKeyEvenly) {
-  // All 24 orders of four, from 24,000 keys: chi-square with 23 degrees of freedom, of which 60 is beyond
-  // 1e-4.
+TEST(KeyedPermutation, IsUniformOverKeys) {
+  // All 24 orders of four, from 24,000 keys: chi-square with 23 degrees of freedom; more than 60 has
+  // probability 1e-4.
   std::map<std::vector<std::int64_t>, int> orders;
   for (std::uint64_t key = 0; key < 24000; ++key) {
     const KeyedPermutation permutation(4, mixed(key, 1));
@@ -44,8 +44,8 @@ TEST(KeyedPermutation, IsChosenByItsKeyEvenly) {
   EXPECT_LT(chi_square, 60.0);
 }
 
-TEST(KeyedPermutation, PutsEveryItemAnywhere) {
-  // Where item 17 of 100 goes, over 100,000 keys: 99 degrees of freedom, of which 170 is beyond 1e-5.
+TEST(KeyedPermutation, MovesItemsUniformly) {
+  // Where item 17 of 100 goes, over 100,000 keys: 99 degrees of freedom; more than 170 has probability 1e-5.
   std::vector<int> counts(100);
   for (std::uint64_t key = 0; key < 100000; ++key) {
     ++counts[static_cast<std::size_t>(KeyedPermutation(100, mixed(7, key))(17))];

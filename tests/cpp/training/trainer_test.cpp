@@ -20,7 +20,7 @@
 namespace sentencode::training {
 namespace {
 
-/// Tells a sentence's first word from the mean of all its words' vectors, some numbers of which are dropped.
+/// Predicts the first word of a sentence from the mean of its word vectors, with dropout.
 class FirstWord : public Model {
  public:
   explicit FirstWord(double dropout = 0.2) : dropout_(dropout) {
@@ -55,7 +55,7 @@ class FirstWord : public Model {
   bool has_figures = false;
   std::int64_t calls = 0, breaks_at = 0;  // the step whose loss is not finite
   bool broken = false, throws = false, empty = false, exhausts = false;
-  at::ScalarType product = at::kFloat;  // of its last matrix product
+  at::ScalarType product = at::kFloat;  // type of the last matrix product
 
  private:
   double dropout_;
@@ -115,7 +115,7 @@ TEST_F(TrainerTest, Learns) {
   EXPECT_EQ(last.rate, 0.05);
 }
 
-TEST_F(TrainerTest, SaysWhichBatchDoesNotFitIntoMemory) {
+TEST_F(TrainerTest, NamesTheBatchThatDoesNotFitIntoMemory) {
   const auto model = std::make_shared<FirstWord>();
   model->exhausts = true;
   const auto training = trainer(model, options(2));
@@ -150,7 +150,7 @@ TEST_F(TrainerTest, CopiesABatchAtOnce) {
   EXPECT_TRUE(tokens.ids.storage().is_alias_of(tokens.lengths.storage()));
 }
 
-TEST_F(TrainerTest, ResumesAsIfItHadNotStopped) {
+TEST_F(TrainerTest, ResumedRunsEqualUninterruptedOnes) {
   for (const std::int64_t accumulate : {1, 3}) {
     auto chosen = options(10);
     chosen.accumulate = accumulate;
@@ -166,7 +166,7 @@ TEST_F(TrainerTest, ResumesAsIfItHadNotStopped) {
     const auto rest = trainer(std::make_shared<FirstWord>(), chosen, folder.c_str(), true);
     ASSERT_TRUE(rest->resume());
     EXPECT_EQ(rest->step(), 5);
-    at::rand({100});  // what others draw does not matter
+    at::rand({100});  // other users of the generator have no effect
     rest->run();
     expect_equal(rest->checkpoint(), straight->checkpoint());
   }
@@ -189,7 +189,7 @@ TEST_F(TrainerTest, SavesACheckpointWhenItIsStopped) {
 
 TEST_F(TrainerTest, AccumulatedBatchesAreOneLargeBatch) {
   std::map<std::string, at::Tensor> weights[2];
-  for (const std::int64_t size : {8, 60}) {  // an epoch is a step: as many batches as there have to be
+  for (const std::int64_t size : {8, 60}) {  // an epoch is one step of several batches
     auto chosen = options(4);
     chosen.optimizer = {.name = "sgd"};
     chosen.accumulate = batches(size)->steps();
@@ -203,7 +203,7 @@ TEST_F(TrainerTest, AccumulatedBatchesAreOneLargeBatch) {
   }
 }
 
-TEST_F(TrainerTest, SaysWhereTheLossIsNotFinite) {
+TEST_F(TrainerTest, NamesTheStepWithoutAFiniteLoss) {
   const auto model = std::make_shared<FirstWord>();
   const auto training = trainer(model, options(10), "run");
   training->on_step = [&](const StepReport& report) { model->broken = report.step == 4; };
@@ -238,7 +238,7 @@ TEST_F(TrainerTest, SkipsAFewBadSteps) {
   for (const auto& [name, tensor] : after[4].tensors) {
     EXPECT_TRUE(at::equal(tensor, after[3].tensors.at(name))) << name;
   }
-  EXPECT_NE(after[4].state, after[3].state);  // it is counted
+  EXPECT_NE(after[4].state, after[3].state);  // the bad step is counted
 }
 
 TEST_F(TrainerTest, CountsBadStepsOverCheckpoints) {
@@ -253,7 +253,7 @@ TEST_F(TrainerTest, CountsBadStepsOverCheckpoints) {
   EXPECT_THROW(rest->run(), DivergedError);
 }
 
-TEST_F(TrainerTest, AStepThatFailsLeavesNoTrace) {
+TEST_F(TrainerTest, FailedStepsChangeNothing) {
   const auto model = std::make_shared<FirstWord>();
   const auto training = trainer(model, options(10), "run");
   training->on_step = [&](const StepReport& report) { model->throws = report.step == 4; };
@@ -271,7 +271,7 @@ TEST_F(TrainerTest, AStepThatFailsLeavesNoTrace) {
   expect_equal(training->checkpoint(), straight->checkpoint());
 }
 
-TEST_F(TrainerTest, HowOftenFiguresAreReadChangesNothing) {
+TEST_F(TrainerTest, ReadEveryDoesNotAffectWeights) {
   for (const std::int64_t bad_step : {0, 6}) {
     std::vector<Checkpoint> checkpoints;
     std::vector<std::vector<double>> all_losses;
@@ -300,13 +300,13 @@ TEST_F(TrainerTest, HowOftenFiguresAreReadChangesNothing) {
   }
 }
 
-TEST_F(TrainerTest, NoStepIsTakenAfterOneThatEndsTheTraining) {
+TEST_F(TrainerTest, TakesNoStepAfterTheLastOne) {
   const auto straight = trainer(std::make_shared<FirstWord>(), options(5));
   straight->run();
   const auto model = std::make_shared<FirstWord>();
   model->breaks_at = 6;
   auto chosen = options(20);
-  chosen.read_every = 8;  // it is noticed two steps later
+  chosen.read_every = 8;  // reported two steps later
   const auto training = trainer(model, chosen);
   std::int64_t reported = 0;
   training->on_step = [&](const StepReport& report) { reported = report.step; };
@@ -319,9 +319,9 @@ TEST_F(TrainerTest, NoStepIsTakenAfterOneThatEndsTheTraining) {
   }
 }
 
-TEST_F(TrainerTest, LoadsTheBestWeightsWithoutAFolderToo) {
+TEST_F(TrainerTest, LoadsTheBestWeightsWithoutAFolder) {
   auto chosen = options(40);
-  chosen.schedule.rate = 0.5;  // too much: it gets worse now and then
+  chosen.schedule.rate = 0.5;  // too large: the score sometimes gets worse
   chosen.schedule.decay = 0.5;
   chosen.validate_every = 2;
   chosen.reload_best = true;
@@ -357,11 +357,11 @@ TEST_F(TrainerTest, ReportsTheFiguresOfTheModel) {
   EXPECT_EQ(figures, (std::vector<std::vector<double>>{{2.0, 15.0 / 4}}));
 }
 
-TEST_F(TrainerTest, RepeatsAValidationThatWasStopped) {
+TEST_F(TrainerTest, RepeatsInterruptedValidations) {
   auto chosen = options(10);
   chosen.validate_every = 4;
   chosen.schedule.decay = 0.5;
-  for (const bool before : {true, false}) {  // within on_step, within the validation
+  for (const bool before : {true, false}) {  // in on_step, in the validation
     const std::string folder = before ? "before" : "within";
     std::int64_t calls = 0;
     const auto make = [&](bool stops) {
@@ -400,9 +400,8 @@ TEST_F(TrainerTest, CanBeInterruptedBetweenSteps) {
   EXPECT_EQ(CheckpointFolder(folder_.path("run")).steps().back(), training->step());
 }
 
-/// Polls for Ctrl-C, those while files are written among them: nothing holds them back here. Each fourth one:
-/// all of them take minutes.
-TEST_F(TrainerTest, AnInterruptAtAPollLeavesNoTrace) {
+/// Interrupts at every fourth poll for Ctrl-C (at all of them takes minutes), also while files are written.
+TEST_F(TrainerTest, InterruptsChangeNothing) {
   auto chosen = options(5);
   chosen.schedule.decay = 0.5;
   chosen.schedule.higher_is_better = true;
@@ -446,7 +445,7 @@ TEST_F(TrainerTest, AnInterruptAtAPollLeavesNoTrace) {
   set_interrupt_check(nullptr);
 }
 
-TEST_F(TrainerTest, ComputesInBfloat16WithParametersThatStay) {
+TEST_F(TrainerTest, ComputesInBfloat16WithFloat32Parameters) {
   const auto model = std::make_shared<FirstWord>(0.0);
   auto chosen = options(200);
   chosen.bfloat16 = true;
@@ -531,8 +530,8 @@ TEST_F(TrainerTest, RefusesTheCheckpointOfAnotherTraining) {
     return "it was not";
   };
   const auto ends_with = [&](const std::string& end, const auto& change) {
-    const std::string told = refused(change);
-    EXPECT_TRUE(told.ends_with(": " + end)) << told;
+    const std::string message = refused(change);
+    EXPECT_TRUE(message.ends_with(": " + end)) << message;
   };
   ends_with("seed was 0 and is 1", [](auto& other) { other.seed = 1; });
   ends_with("learning_rate was 0.05 and is 0.5", [](auto& other) { other.schedule.rate = 0.5; });
@@ -549,7 +548,7 @@ TEST_F(TrainerTest, RefusesTheCheckpointOfAnotherTraining) {
               other.validate_every = 2;
               other.save_every = 3;
               other.stop_after = 4;
-              other.schedule.steps = 9;  // of a schedule that does not depend on it
+              other.schedule.steps = 9;  // has no effect on a constant schedule
               other.schedule.patience = 3;
             }),
             "it was not");
@@ -563,7 +562,7 @@ TEST_F(TrainerTest, RefusesTheCheckpointOfAnotherTraining) {
   EXPECT_THROW(of_larger.restore(falling), InvalidInput);
 }
 
-TEST_F(TrainerTest, DoesNotCompareScoresOfDifferentThings) {
+TEST_F(TrainerTest, DoesNotCompareScoresOfDifferentMetrics) {
   auto chosen = options(4);
   chosen.validate_every = 2;
   trainer(std::make_shared<FirstWord>(), chosen, "run", true)->run();
@@ -579,7 +578,7 @@ TEST_F(TrainerTest, DoesNotCompareScoresOfDifferentThings) {
   EXPECT_EQ(without->step(), 6);
 }
 
-TEST_F(TrainerTest, SaysWhereNothingCounts) {
+TEST_F(TrainerTest, RefusesLossesWithoutACount) {
   const auto model = std::make_shared<FirstWord>();
   model->empty = true;
   const auto training = trainer(model, options(4));
@@ -587,7 +586,7 @@ TEST_F(TrainerTest, SaysWhereNothingCounts) {
   EXPECT_EQ(training->step(), 0);
 }
 
-TEST_F(TrainerTest, SaysWhatIsWrong) {
+TEST_F(TrainerTest, RefusesInvalidOptions) {
   const auto expect_refused = [](const auto& change) {
     TrainerOptions wrong;
     EXPECT_NO_THROW(wrong.check());

@@ -13,9 +13,9 @@
 namespace sentencode {
 namespace {
 
-constexpr std::int64_t kTeacherDim = 19;  // more than one block of columns, and not a whole number of them
+constexpr std::int64_t kTeacherDim = 19;  // more than one block of columns, the last one incomplete
 
-/// Sentences of the words a to h by chance, "x" among them, which has no row; A written out; and rows for T.
+/// Random sentences of the words a to h, and x, which has no row; the matrix A; and rows of T.
 struct Problem {
   std::vector<std::string> texts;
   std::vector<std::string_view> views;
@@ -154,7 +154,7 @@ TEST(Distillation, ShardsAreMergedAndThreadsChangeNothing) {
 
 bool always() { return true; }
 
-TEST(Distillation, AnInterruptedSumIsNotGoneOnWith) {
+TEST(Distillation, RefusesToContinueAnInterruptedSum) {
   const Problem problem;
   Distillation sums = problem.sums(0, 30);
   const int threads = num_threads();

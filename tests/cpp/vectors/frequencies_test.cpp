@@ -41,7 +41,7 @@ TEST(Frequencies, AddUpCasesForALowerCasedTable) {
   EXPECT_EQ(f.counted, (std::vector<double>{0.8, 0.2}));
 }
 
-TEST(Frequencies, ComeFromTheVectorsOwnCounts) {
+TEST(Frequencies, ComeFromTheCountsOfTheVectors) {
   const auto f = Frequencies::from_counts(*vectors_of({"a", "b", "c"}, {6, 0, 2}, OutOfVocabulary::mean));
   EXPECT_EQ(f.probability, (std::vector<double>{0.75, 0.0, 0.25, 0.0}));
   EXPECT_THROW_WITH(Frequencies::from_counts(*vectors_of({"a"})), InvalidInput, "carry no counts");
@@ -50,7 +50,7 @@ TEST(Frequencies, ComeFromTheVectorsOwnCounts) {
                     "not be negative");
 }
 
-TEST(Frequencies, FallWithRankWhereNothingWasCounted) {
+TEST(Frequencies, FollowZipfsLawWithoutCounts) {
   const auto f = Frequencies::zipf(*vectors_of({"a", "b", "c"}));
   const double total = 1 / 3.7 + 1 / 4.7 + 1 / 5.7;
   EXPECT_DOUBLE_EQ(f.probability[0], 1 / 3.7 / total);

@@ -13,7 +13,7 @@
 namespace sentencode {
 namespace {
 
-/// What a stored number means, written as simply as can be.
+/// The value of a stored number, by its definition.
 double stored_value(const std::byte* row, Storage storage, std::int64_t i) {
   if (storage == Storage::float32) {
     float value;
@@ -29,7 +29,7 @@ double stored_value(const std::byte* row, Storage storage, std::int64_t i) {
   return half >> 15 != 0 ? -magnitude : magnitude;
 }
 
-/// Rows that end where their memory ends, so that a sanitizer sees every byte read too many.
+/// Rows that end with their memory, so that a sanitizer detects reads past the end.
 struct StoredRows {
   StoredRows(std::int64_t n, std::int64_t dim, Storage stored, unsigned seed) : storage(stored) {
     std::mt19937 random(seed);
@@ -58,7 +58,7 @@ struct StoredRows {
   std::vector<float> factors;
 };
 
-TEST(RowKernels, SumRightOnEveryProcessorKindWithEveryStorageAndWidth) {
+TEST(RowKernels, EqualTheReference) {
   for (const RowKernels& kernels : all_row_kernels()) {
     if (!kernels.supported) continue;
     for (const Storage storage : kStorages) {
@@ -89,7 +89,7 @@ TEST(RowKernels, SumRightOnEveryProcessorKindWithEveryStorageAndWidth) {
   }
 }
 
-TEST(RowKernels, AgreeToTheLastBitWhereNothingIsMultiplied) {
+TEST(RowKernels, AreBitIdenticalWithoutFactors) {
   const StoredRows table(37, 300, Storage::float16, 5);
   std::vector<float> first;
   for (const RowKernels& kernels : all_row_kernels()) {
@@ -173,7 +173,7 @@ TEST(StoreRow, KeepsInt8WithinHalfAStep) {
   EXPECT_TRUE(std::isfinite(scale));
 }
 
-TEST(StoreRow, RefusesWhatIsNoNumber) {
+TEST(StoreRow, RefusesNaNAndInfinity) {
   std::byte stored[8];
   float scale = 0.0F;
   for (const Storage storage : kStorages) {

@@ -25,7 +25,7 @@ TEST(Subwords, AreHashedAsFastTextDoes) {
   EXPECT_EQ(pieces("a", {3, 3}, 1000)[0], 600);
 }
 
-TEST(Subwords, AreRunsOfCharactersWithoutLoneBorders) {
+TEST(Subwords, AreCharacterNGrams) {
   EXPECT_EQ(pieces("ab", {1, 1}).size(), 2U);  // not "<", not ">"
   EXPECT_EQ(pieces("ab", {1, 2}).size(), 5U);  // <a a ab b b>
   EXPECT_EQ(pieces("ab", {3, 6}).size(), 3U);  // <ab <ab> ab>
@@ -35,7 +35,7 @@ TEST(Subwords, AreRunsOfCharactersWithoutLoneBorders) {
   EXPECT_TRUE(pieces("abc", {3, 6}, 0).empty());
 }
 
-/// Every bucket's row is its number.
+/// The row of each bucket is its index.
 std::shared_ptr<const WordVectors> table(Storage storage) {
   constexpr std::int64_t kBuckets = 50;
   StringTable words;
@@ -54,15 +54,15 @@ std::shared_ptr<const WordVectors> table(Storage storage) {
 
 float expected(std::string_view word) {
   float sum = 0.0F;
-  const auto found = pieces(word, {2, 3}, 50);
-  for (const std::int64_t bucket : found) sum += static_cast<float>(bucket);
-  return sum / static_cast<float>(found.size());
+  const auto buckets = pieces(word, {2, 3}, 50);
+  for (const std::int64_t bucket : buckets) sum += static_cast<float>(bucket);
+  return sum / static_cast<float>(buckets.size());
 }
 
-TEST(Subwords, StandInForUnknownWordsWhereverSentencesAreLookedUp) {
+TEST(Subwords, RepresentUnknownWordsInEveryLookup) {
   for (const Storage storage : {Storage::float32, Storage::float16, Storage::int8}) {
     const auto vectors = table(storage);
-    EXPECT_EQ(vectors->rows(), 3);  // the last has the weight of words that are made
+    EXPECT_EQ(vectors->rows(), 3);  // the last one has the weight of words made of subwords
     std::vector<std::string> texts;
     for (int i = 0; i < 5000; ++i) texts.push_back("the unknown" + std::to_string(i) + " cat dog");
     const std::vector<std::string_view> views(texts.begin(), texts.end());

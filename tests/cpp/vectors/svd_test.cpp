@@ -25,7 +25,7 @@ SparseMatrix sparse(const MatrixD& dense) {
   return a;
 }
 
-/// About a fifth of the entries, rows shrinking so that the spectrum falls as one of words does.
+/// About a fifth of the entries, with decreasing rows, so that the spectrum decays like that of words.
 MatrixD random_matrix(Eigen::Index rows, Eigen::Index cols, unsigned seed) {
   std::mt19937 bits(seed);
   std::normal_distribution<double> normal;
@@ -66,17 +66,17 @@ TEST(Svd, FindsSingularValuesAndVectors) {
   for (const auto& [rows, cols] : {std::pair<int, int>{60, 60}, {90, 40}, {40, 90}}) {
     const MatrixD dense = random_matrix(rows, cols, 3);
     constexpr int kDim = 10;
-    const LeftSingular found = left_singular(sparse(dense), kDim, {.iterations = 8});
-    // The oracle: eigenpairs of A A^T in double.
+    const LeftSingular svd = left_singular(sparse(dense), kDim, {.iterations = 8});
+    // Reference: eigenpairs of A A^T in double.
     const MatrixD gram = dense.lazyProduct(dense.transpose());
     const Spectrum<double> exact = eigh<double>(gram);
-    ASSERT_EQ(found.vectors.rows(), rows);
-    ASSERT_EQ(found.vectors.cols(), kDim);
+    ASSERT_EQ(svd.vectors.rows(), rows);
+    ASSERT_EQ(svd.vectors.cols(), kDim);
     for (int j = 0; j < kDim; ++j) {
-      EXPECT_NEAR(found.values[j], std::sqrt(exact.values[j]), 1e-4 * std::sqrt(exact.values[0]));
-      EXPECT_NEAR(found.vectors.col(j).cast<double>().dot(exact.vectors.row(j)), 1, 1e-3);  // signs too
+      EXPECT_NEAR(svd.values[j], std::sqrt(exact.values[j]), 1e-4 * std::sqrt(exact.values[0]));
+      EXPECT_NEAR(svd.vectors.col(j).cast<double>().dot(exact.vectors.row(j)), 1, 1e-3);  // signs too
     }
-    const Matrix overlap = product<float>(found.vectors, found.vectors, Op::transpose, Op::none);
+    const Matrix overlap = product<float>(svd.vectors, svd.vectors, Op::transpose, Op::none);
     EXPECT_LE((overlap - Matrix::Identity(kDim, kDim)).cwiseAbs().maxCoeff(), 1e-5);
   }
 }
@@ -86,11 +86,11 @@ TEST(Svd, EndsAtTheRank) {
   MatrixD dense = MatrixD::Zero(30, 20);
   const MatrixD three = random_matrix(3, 20, 4) + random_matrix(3, 20, 5);
   for (Eigen::Index r = 0; r < 30; ++r) dense.row(r) = three.row(r % 3) * static_cast<double>(1 + r % 2);
-  const LeftSingular found = left_singular(sparse(dense), 6);
-  EXPECT_TRUE(found.vectors.allFinite());
-  EXPECT_GT(found.values[2], 1e-2);
-  EXPECT_LE(found.values.tail(3).maxCoeff(), 1e-3 * found.values[0]);
-  const Matrix overlap = product<float>(found.vectors, found.vectors, Op::transpose, Op::none);
+  const LeftSingular svd = left_singular(sparse(dense), 6);
+  EXPECT_TRUE(svd.vectors.allFinite());
+  EXPECT_GT(svd.values[2], 1e-2);
+  EXPECT_LE(svd.values.tail(3).maxCoeff(), 1e-3 * svd.values[0]);
+  const Matrix overlap = product<float>(svd.vectors, svd.vectors, Op::transpose, Op::none);
   EXPECT_LE((overlap.topLeftCorner(3, 3) - Matrix::Identity(3, 3)).cwiseAbs().maxCoeff(), 1e-5);
 
   const LeftSingular none = left_singular(sparse(MatrixD::Zero(5, 4)), 2);
@@ -98,7 +98,7 @@ TEST(Svd, EndsAtTheRank) {
   EXPECT_EQ(none.vectors, Matrix::Zero(5, 2));
 }
 
-TEST(Svd, IsTheSameOnAnyNumberOfThreadsAndReportsItsProgress) {
+TEST(Svd, DoesNotDependOnThreadsAndReportsProgress) {
   const SparseMatrix a = sparse(random_matrix(300, 200, 6));
   const int before = num_threads();
   std::int64_t calls = 0, last = 0, total = 0;
@@ -113,8 +113,8 @@ TEST(Svd, IsTheSameOnAnyNumberOfThreadsAndReportsItsProgress) {
   EXPECT_EQ(last, total);
   for (const int threads : {1, 3}) {
     set_num_threads(threads);
-    const LeftSingular found = left_singular(a, 20);
-    EXPECT_LE((found.vectors - expected.vectors).cwiseAbs().maxCoeff(), 1e-5);
+    const LeftSingular svd = left_singular(a, 20);
+    EXPECT_LE((svd.vectors - expected.vectors).cwiseAbs().maxCoeff(), 1e-5);
   }
   set_num_threads(before);
   const LeftSingular other = left_singular(a, 20, {.iterations = 8, .seed = 1});
@@ -122,7 +122,7 @@ TEST(Svd, IsTheSameOnAnyNumberOfThreadsAndReportsItsProgress) {
   EXPECT_LE((other.values - expected.values).cwiseAbs().maxCoeff(), 2e-2 * expected.values[0]);
 }
 
-TEST(Svd, RefusesWhatCannotBe) {
+TEST(Svd, RefusesInvalidOptions) {
   const SparseMatrix a = sparse(random_matrix(6, 4, 7));
   EXPECT_THROW(left_singular(a, 0), InvalidInput);
   EXPECT_THROW(left_singular(a, 5), InvalidInput);

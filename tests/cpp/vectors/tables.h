@@ -1,4 +1,4 @@
-// What tests of vectors begin with: every storage, and words.
+// Storages and words for tests of vectors.
 #pragma once
 
 #include <initializer_list>

@@ -13,7 +13,7 @@ namespace {
 //     0 4 1 0
 //     4 2 0 0
 //     1 0 0 3
-//     0 0 3 0     with an empty fifth row and column: a word that stands alone
+//     0 0 3 0     with an empty fifth row and column: a word without neighbours
 SparseMatrix small_counts() {
   SparseMatrix counts;
   counts.cols = 5;
@@ -23,7 +23,7 @@ SparseMatrix small_counts() {
   return counts;
 }
 
-TEST(PositivePmi, IsWhatItsDefinitionSays) {
+TEST(PositivePmi, EqualsTheDefinition) {
   const double sums[] = {5, 6, 4, 3};
   for (const double smoothing : {1.0, 0.75}) {
     for (const double shift : {0.0, 0.5}) {
@@ -40,27 +40,27 @@ TEST(PositivePmi, IsWhatItsDefinitionSays) {
           expected(r, c) = std::max(0.0, std::log(together / apart) - shift);
         }
       }
-      const SparseMatrix found = positive_pmi(small_counts(), {.smoothing = smoothing, .shift = shift});
-      EXPECT_EQ(found.nonzeros(), (expected.array() > 0).count());
+      const SparseMatrix pmi = positive_pmi(small_counts(), {.smoothing = smoothing, .shift = shift});
+      EXPECT_EQ(pmi.nonzeros(), (expected.array() > 0).count());
       for (int r = 0; r < 5; ++r) {
-        for (auto k = found.offsets[static_cast<std::size_t>(r)];
-             k < found.offsets[static_cast<std::size_t>(r) + 1]; ++k) {
-          EXPECT_NEAR(found.values[static_cast<std::size_t>(k)],
-                      expected(r, found.columns[static_cast<std::size_t>(k)]), 1e-6);
+        for (auto k = pmi.offsets[static_cast<std::size_t>(r)];
+             k < pmi.offsets[static_cast<std::size_t>(r) + 1]; ++k) {
+          EXPECT_NEAR(pmi.values[static_cast<std::size_t>(k)],
+                      expected(r, pmi.columns[static_cast<std::size_t>(k)]), 1e-6);
         }
       }
     }
   }
 }
 
-TEST(PositivePmi, RefusesWhatHasNoMeaning) {
+TEST(PositivePmi, RefusesInvalidCounts) {
   EXPECT_THROW(positive_pmi(small_counts(), {.smoothing = 0}), InvalidInput);
   EXPECT_THROW(positive_pmi(small_counts(), {.smoothing = 1.5}), InvalidInput);
   EXPECT_THROW(positive_pmi(small_counts(), {.shift = std::numeric_limits<double>::quiet_NaN()}),
                InvalidInput);
 }
 
-TEST(Embed, KeepsAllThatAFullRankHolds) {
+TEST(Embed, IsExactAtFullRank) {
   // At full rank and exponent 1, W W^T = M M^T.
   const SparseMatrix pmi = positive_pmi(small_counts());
   MatrixD m = MatrixD::Zero(5, 5);

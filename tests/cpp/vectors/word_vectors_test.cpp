@@ -23,7 +23,7 @@ ConstMatrixView view(const Matrix& m) {
 }
 MatrixView view(Matrix& m) { return {m.data(), m.rows(), m.cols(), Eigen::OuterStride<>(m.cols())}; }
 
-/// Words w0, w1, ... with rows of small whole numbers, which every storage but int8 holds exactly.
+/// Words w0, w1, ... with rows of small integers, which every storage but int8 represents exactly.
 struct Example {
   Matrix rows;
   StringTable words;
@@ -66,7 +66,7 @@ TEST(WordVectors, FindsWordsAndRows) {
   }
 }
 
-TEST(WordVectors, RefusesWhatIsNoTable) {
+TEST(WordVectors, RefusesInvalidTables) {
   const Example example(3, 2);
   const std::vector<std::int64_t> one_count{1};
   const Matrix no_columns(1, 0);
@@ -85,14 +85,14 @@ TEST(WordVectors, RefusesWhatIsNoTable) {
                     InvalidInput, "too large for float16");
 }
 
-TEST(WordVectors, ReadsRowsThatLieApart) {
+TEST(WordVectors, ReadsStridedRows) {
   const Example example(4, 6);
   const ConstMatrixView left(example.rows.data(), 4, 3, Eigen::OuterStride<>(6));
   const auto vectors = WordVectors::from_array(example.words, left);
   EXPECT_EQ(row_of(*vectors, 3), example.rows.row(3).head(3).transpose());
 }
 
-TEST(WordVectors, StandsInForUnknownWords) {
+TEST(WordVectors, RepresentsUnknownWords) {
   const Example example(40, 5);
   const auto zero = example.table(Storage::float16, OutOfVocabulary::zero);
   EXPECT_EQ(zero->id("unknown"), 40);
@@ -143,7 +143,7 @@ TEST(WordVectors, LooksUpRawTextAndTokens) {
   EXPECT_EQ(out.ids, (std::vector<std::int32_t>{3, 1}));
 }
 
-TEST(WordVectors, LooksUpAlikeOnAnyNumberOfThreads) {
+TEST(WordVectors, LookupDoesNotDependOnThreads) {
   const Example example(300, 2);
   std::mt19937 random(5);
   std::vector<std::string> texts(5000);
@@ -200,7 +200,7 @@ TEST(WordVectors, SumsRowsInOneCallOrMany) {
   }
 }
 
-TEST(WordVectors, IsNarrowedAndConverted) {
+TEST(WordVectors, SelectsWordsAndConvertsStorage) {
   const Example example(2500, 8);
   const auto vectors = example.table();
   const auto few = vectors->only(strings({"w9", "absent", "w2400", "w2"}));
@@ -235,7 +235,7 @@ TEST(WordVectors, HasAFingerprintOfItsContent) {
             WordVectors::from_array(example.words, view(example.rows))->fingerprint());
 }
 
-TEST(WordVectors, TellsCasedFromLowerCased) {
+TEST(WordVectors, DetectsCase) {
   const Matrix ones = Matrix::Ones(3, 1);
   EXPECT_TRUE(WordVectors::from_array(strings({"a", "B", "c"}), view(ones))->cased());
   EXPECT_TRUE(WordVectors::from_array(strings({"\xce\x91", "b", "c"}), view(ones))->cased()) << "Greek Alpha";
@@ -248,7 +248,7 @@ TEST(WordVectors, TellsCasedFromLowerCased) {
   EXPECT_FALSE(many.table()->cased());
 }
 
-TEST(WordVectors, TellsWhetherWordsHoldPunctuation) {
+TEST(WordVectors, DetectsPunctuationInWords) {
   const Matrix ones = Matrix::Ones(3, 1);
   EXPECT_TRUE(WordVectors::from_array(strings({"do", "n't", "c"}), view(ones))->compounds());
   EXPECT_TRUE(WordVectors::from_array(strings({"a", "co-op", "c"}), view(ones))->compounds());
@@ -285,7 +285,7 @@ TEST(WordVectors, IsSavedAndMapped) {
   }
 }
 
-TEST(WordVectors, OutlivesTheFileThatItWasMadeFrom) {
+TEST(WordVectors, OutlivesItsFile) {
   const TemporaryFolder folder;
   Example(100, 3).table()->save(folder.path("vectors"));
   auto opened = WordVectors::open(folder.path("vectors"));
@@ -295,7 +295,7 @@ TEST(WordVectors, OutlivesTheFileThatItWasMadeFrom) {
   EXPECT_EQ(narrowed->id("w9"), 9);
 }
 
-TEST(WordVectors, TravelsAsBytes) {
+TEST(WordVectors, RoundTripsThroughMemory) {
   const TemporaryFolder folder;
   const auto vectors = Example(100, 3).table(Storage::float16);
   vectors->save(folder.path("vectors"));
@@ -309,7 +309,7 @@ TEST(WordVectors, TravelsAsBytes) {
                     "word vectors in memory: not");
 }
 
-TEST(WordVectors, LivesInsideAModelFile) {
+TEST(WordVectors, IsEmbeddedInAModelFile) {
   const TemporaryFolder folder;
   const Example example(10, 4);
   const auto vectors = WordVectors::from_array(example.words, view(example.rows), {}, Storage::int8);
@@ -332,7 +332,8 @@ TEST(WordVectors, SurvivesDamagedFiles) {
   Example(6, 3).table(Storage::int8)->save(folder.path("vectors"));
   const std::string whole = without_checksums(folder.path("vectors"));
   for (std::size_t length = 0; length < whole.size(); ++length) {
-    EXPECT_THROW(WordVectors::open(folder.write("cut", whole.substr(0, length))), FormatError) << length;
+    EXPECT_THROW(WordVectors::open(folder.write("truncated", whole.substr(0, length))), FormatError)
+        << length;
   }
   std::mt19937 random(31);
   int opened = 0;
@@ -345,8 +346,7 @@ TEST(WordVectors, SurvivesDamagedFiles) {
       for (const auto* word : {"w0", "w5", "absent"}) row_of(*vectors, vectors->id(word));
       vectors->most_similar(row_of(*vectors, 0).data(), 3);
       ++opened;
-    } catch (
-        const Error&) {  // FormatError; InvalidInput where a damaged scale makes a mean that is no number
+    } catch (const Error&) {  // FormatError; InvalidInput if a damaged scale makes the mean NaN
     }
   }
   EXPECT_GT(opened, 100) << "damage to rows and words goes unseen, and must do no harm";
@@ -364,11 +364,11 @@ TEST(WordVectors, RanksWordsByCosine) {
   }
   std::sort(expected.begin(), expected.end());
   const std::int32_t exclude[] = {5};
-  const auto found = vectors->most_similar(query.data(), 10, exclude);
-  ASSERT_EQ(found.size(), 10U);
+  const auto nearest = vectors->most_similar(query.data(), 10, exclude);
+  ASSERT_EQ(nearest.size(), 10U);
   for (std::size_t i = 0; i < 10; ++i) {
-    EXPECT_EQ(found[i].first, expected[i].second);
-    EXPECT_NEAR(found[i].second, -expected[i].first, 1e-5F);
+    EXPECT_EQ(nearest[i].first, expected[i].second);
+    EXPECT_NEAR(nearest[i].second, -expected[i].first, 1e-5F);
   }
   EXPECT_EQ(vectors->most_similar(query.data(), 99999).size(), 3000U);
   EXPECT_TRUE(vectors->most_similar(query.data(), 0).empty());
