@@ -3,8 +3,7 @@
 // - No thread waits for a lock with the GIL, or for the GIL with a lock. Whatever may wait runs in a
 // `WithoutGil`.
 // - A thread that still runs when Python exits (a daemon thread) is stopped where it would need the GIL, as
-// by
-//   Python 3.14. Older versions unwind its stack (pthread_exit), which aborts the process at the first
+//   by Python 3.14. Older versions unwind its stack (pthread_exit), which aborts the process at the first
 //   destructor, noexcept function or catch (...).
 #pragma once
 

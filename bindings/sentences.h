@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gil.h"
 #include "sentencode/sentences.h"
 
 namespace sentencode {
@@ -34,5 +35,15 @@ class SentencesArgument {
   std::vector<py::object> owners_;  // tuples, which cannot change; bytes of encoded texts
   Sentences sentences_;
 };
+
+/// Binds a method that reads sentences. It runs without the GIL.
+template <typename Self>
+auto with_sentences(void (Self::*method)(const Sentences&)) {
+  return [method](Self& self, const py::object& sentences) {
+    const SentencesArgument argument(sentences);
+    const WithoutGil release;
+    (self.*method)(argument.get());
+  };
+}
 
 }  // namespace sentencode

@@ -14,7 +14,7 @@ void bind_logistic(py::module_& m) {
       .def(py::init<at::Tensor>(), py::arg("embeddings"), "The embeddings [n, d] themselves.")
       .def(py::init<at::Tensor, at::Tensor, at::Tensor, const std::vector<std::string>&>(),
            py::arg("embeddings"), py::arg("first"), py::arg("second"), py::arg("parts"),
-           "Of pairs of embeddings u, v: 'u', 'v', '|u-v|' and 'u*v', those that are wanted side by side.")
+           "Of pairs of embeddings u, v: 'u', 'v', '|u-v|' and 'u*v', the selected ones concatenated.")
       .def("part", &Features::part, py::arg("index"), "Some of the rows, of the same embeddings.")
       .def_property_readonly("rows", &Features::rows)
       .def_property_readonly("dim", &Features::dim)
@@ -34,19 +34,19 @@ void bind_logistic(py::module_& m) {
         };
         const LogisticProblems problems{std::move(targets), classes, std::move(folds), std::move(fold),
                                         std::move(penalties)};
-        LogisticSolutions found;
+        LogisticSolutions solutions;
         {
           const WithoutGil released;
-          found = fit_logistic(features, problems, options);
+          solutions = fit_logistic(features, problems, options);
         }
         py::dict result;
-        result["weights"] = found.weights;
-        result["intercepts"] = found.intercepts;
-        result["predictions"] = found.predictions;
-        result["objectives"] = found.objectives;
-        result["gradients"] = found.gradients;
-        result["gaps"] = found.gaps;
-        result["iterations"] = found.iterations;
+        result["weights"] = solutions.weights;
+        result["intercepts"] = solutions.intercepts;
+        result["predictions"] = solutions.predictions;
+        result["objectives"] = solutions.objectives;
+        result["gradients"] = solutions.gradients;
+        result["gaps"] = solutions.gaps;
+        result["iterations"] = solutions.iterations;
         return result;
       },
       py::arg("features"), py::arg("targets"), py::arg("classes"), py::arg("folds"), py::arg("fold"),

@@ -64,8 +64,8 @@ void bind_metrics(py::module_& m) {
   m.def(
       "percentile_interval",
       [](const Scores& values, double confidence) {
-        const auto seen = span_of(values, "values");
-        const Interval interval = percentile_interval({seen.begin(), seen.end()}, confidence);
+        const auto span = span_of(values, "values");
+        const Interval interval = percentile_interval({span.begin(), span.end()}, confidence);
         return py::make_tuple(interval.low, interval.high);
       },
       py::arg("values").noconvert(), py::arg("confidence"));

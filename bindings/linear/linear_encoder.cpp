@@ -25,14 +25,8 @@ void bind_linear_encoder(py::module_& m) {
                                return py::array_t<float>(std::ssize(weights), weights.data());
                              })
       .def_property("params", getter(&LinearEncoder::params), getter(&LinearEncoder::set_params))
-      .def(
-          "partial_fit",
-          [](LinearEncoder& self, const py::object& sentences) {
-            const SentencesArgument argument(sentences);
-            const WithoutGil released;
-            self.partial_fit(argument.get());
-          },
-          py::arg("sentences"), "Adds sentences to the statistics.")
+      .def("partial_fit", with_sentences(&LinearEncoder::partial_fit), py::arg("sentences"),
+           "Adds sentences to the statistics.")
       .def("solve", &LinearEncoder::solve, Release(),
            "Computes the parameters from the statistics, if these have changed.")
       .def(

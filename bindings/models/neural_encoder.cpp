@@ -102,16 +102,16 @@ void bind_neural_encoder(py::module_& m) {
          const std::string& alphabet) {
         const SentencesArgument of(words, "words");
         const WeightedWords weighted = words_of(vectors, Tokenizer(), weights);
-        models::WordIds known{.unknown = unknown};
-        for (const std::string& word : ids) known.words.insert(word);
+        models::WordIds word_ids{.unknown = unknown};
+        for (const std::string& word : ids) word_ids.words.insert(word);
         const WithoutGil released;
         const at::Tensor read = at::empty({of.get().size()}, at::kBool);
         for (std::int64_t i = 0; i < of.get().size(); ++i) {
           read.mutable_data_ptr<bool>()[i] =
-              models::reads_word(weighted, known, of.get().pieces[static_cast<std::size_t>(i)]);
+              models::reads_word(weighted, word_ids, of.get().pieces[static_cast<std::size_t>(i)]);
         }
         models::Words inputs =
-            models::read_words(weighted, known, {0, characters, alphabet}, of.get().pieces);
+            models::read_words(weighted, word_ids, {0, characters, alphabet}, of.get().pieces);
         return std::make_tuple(read, inputs.vectors, inputs.known, inputs.ids, if_defined(inputs.characters));
       },
       py::arg("words"), py::arg("vectors"), py::arg("weights") = py::none(),
@@ -125,11 +125,11 @@ void bind_neural_encoder(py::module_& m) {
                        const WeightsArgument& weights, std::shared_ptr<SentenceNetwork> network,
                        std::int64_t max_words, std::int64_t batch_tokens, const std::vector<std::string>& ids,
                        std::int64_t unknown, std::shared_ptr<models::Head> head) {
-             models::WordIds known{.unknown = unknown};
-             for (const std::string& word : ids) known.words.insert(word);
+             models::WordIds word_ids{.unknown = unknown};
+             for (const std::string& word : ids) word_ids.words.insert(word);
              return std::make_shared<NeuralEncoder>(
                  std::move(kind), words_of(vectors, tokenizer, weights), std::move(network),
-                 models::NeuralOptions{max_words, batch_tokens}, std::move(known), std::move(head));
+                 models::NeuralOptions{max_words, batch_tokens}, std::move(word_ids), std::move(head));
            }),
            py::arg("kind"), py::arg("vectors"), py::arg("tokenizer"), py::arg("weights"), py::arg("network"),
            py::arg("max_words"), py::arg("batch_tokens"), py::arg("ids") = std::vector<std::string>(),

@@ -78,7 +78,7 @@ void bind_python_network(py::module_& m) {
   m.def(
       "register_network",
       [](const std::string& network, py::function make) {
-        // Kept for good: Python may be gone when the library's memory is.
+        // Never freed: Python may have exited when static objects are destroyed.
         const auto* const held = new py::function(std::move(make));
         models::register_network(network, [held](const std::string& config) {
           const WithGil gil;

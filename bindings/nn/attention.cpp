@@ -16,7 +16,7 @@ void bind_attention(py::module_& m) {
                        std::int64_t heads, const std::string& activation, bool output_projection, bool bias,
                        double dropout, double scale) {
              return std::make_shared<MultiHeadAttention>(nn::AttentionOptions{
-                 query_features, memory_features, features, heads, nn::parse_activation(activation),
+                 query_features, memory_features, features, heads, parse_enum<nn::Activation>(activation),
                  output_projection, bias, dropout, scale});
            }),
            py::arg("query_features"), py::arg("memory_features"), py::arg("features"), py::arg("heads"),
@@ -53,8 +53,12 @@ void bind_attention(py::module_& m) {
           py::arg("query"), py::arg("keys"), py::arg("values"), py::arg("key_mask"), py::arg("causal"),
           Release());
   bind_nn_module<FeedForward>(m, "FeedForward", "See sentencode.nn.FeedForward.")
-      .def(py::init<std::int64_t, std::int64_t, const std::string&, double>(), py::arg("features"),
-           py::arg("hidden"), py::arg("activation"), py::arg("dropout"))
+      .def(py::init(
+               [](std::int64_t features, std::int64_t hidden, const std::string& activation, double dropout) {
+                 return std::make_shared<FeedForward>(features, hidden,
+                                                      parse_enum<nn::Activation>(activation), dropout);
+               }),
+           py::arg("features"), py::arg("hidden"), py::arg("activation"), py::arg("dropout"))
       .def("forward", &FeedForward::forward, py::arg("x"), Release());
 }
 

@@ -13,8 +13,9 @@ void bind_convolution(py::module_& m) {
   bind_nn_module<Convolution>(m, "Convolution", "See sentencode.nn.Convolution.")
       .def(py::init([](std::int64_t features, std::int64_t filters, std::int64_t window,
                        const std::string& activation, const std::string& padding) {
-             return std::make_shared<Convolution>(features, filters, window, nn::parse_activation(activation),
-                                                  nn::parse_padding(padding));
+             return std::make_shared<Convolution>(features, filters, window,
+                                                  parse_enum<nn::Activation>(activation),
+                                                  parse_enum<nn::Padding>(padding));
            }),
            py::arg("features"), py::arg("filters"), py::arg("window"), py::arg("activation"),
            py::arg("padding"))

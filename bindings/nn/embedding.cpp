@@ -16,7 +16,11 @@ void bind_embedding(py::module_& m) {
       .def("load", &WordEmbedding::load, py::arg("vectors"), Release())
       .def("expand", &WordEmbedding::expand, py::arg("vectors"), Release());
   bind_nn_module<Positions>(m, "Positions", "See sentencode.nn.Positions.")
-      .def(py::init<std::int64_t, const std::string&, std::int64_t, const std::string&>(),
+      .def(py::init([](std::int64_t features, const std::string& kind, std::int64_t length,
+                       const std::string& beyond) {
+             return std::make_shared<Positions>(features, parse_enum<nn::PositionEncoding>(kind, "kind"),
+                                                length, parse_enum<nn::Beyond>(beyond));
+           }),
            py::arg("features"), py::arg("kind"), py::arg("length"), py::arg("beyond"))
       .def("forward", &Positions::forward, py::arg("x"), py::arg("begin"), Release());
 }

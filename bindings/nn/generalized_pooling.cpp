@@ -21,8 +21,9 @@ void bind_generalized_pooling(py::module_& m) {
   bind_nn_module<AttentionPooling>(m, "AttentionPooling", "See sentencode.nn.AttentionPooling.")
       .def(py::init([](std::int64_t features, std::int64_t hidden, std::int64_t heads,
                        const std::string& scores, const std::string& activation, bool bias) {
-             return std::make_shared<AttentionPooling>(nn::AttentionPoolingOptions{
-                 features, hidden, heads, nn::parse_scores(scores), nn::parse_activation(activation), bias});
+             return std::make_shared<AttentionPooling>(
+                 nn::AttentionPoolingOptions{features, hidden, heads, parse_enum<nn::Scores>(scores),
+                                             parse_enum<nn::Activation>(activation), bias});
            }),
            py::arg("features"), py::arg("hidden"), py::arg("heads"), py::arg("scores"), py::arg("activation"),
            py::arg("bias"))
@@ -49,8 +50,8 @@ void bind_generalized_pooling(py::module_& m) {
           [as_pair](const AttentionPooling& self, const std::string& penalty, const MaybeTensor& h,
                     const MaybeTensor& lengths, const MaybeTensor& pooled, double lambda,
                     bool batch_distance) {
-            return as_pair(self.penalty(nn::parse_penalty(penalty), or_undefined(h), or_undefined(lengths),
-                                        or_undefined(pooled), lambda, batch_distance));
+            return as_pair(self.penalty(parse_enum<nn::Penalty>(penalty), or_undefined(h),
+                                        or_undefined(lengths), or_undefined(pooled), lambda, batch_distance));
           },
           py::arg("penalty"), py::arg("h"), py::arg("lengths"), py::arg("pooled"), py::arg("lambda_"),
           py::arg("batch_distance"), Release());

@@ -17,8 +17,8 @@ void bind_recurrent(py::module_& m) {
                        std::int64_t layers, bool bidirectional, const std::string& shortcuts, double dropout,
                        bool orthogonal) {
              return std::make_shared<RecurrentStack>(
-                 nn::RecurrentOptions{nn::parse_cell(cell), features, hidden, layers, bidirectional,
-                                      nn::parse_shortcuts(shortcuts), dropout, orthogonal});
+                 nn::RecurrentOptions{parse_enum<nn::Cell>(cell), features, hidden, layers, bidirectional,
+                                      parse_enum<nn::Shortcuts>(shortcuts), dropout, orthogonal});
            }),
            py::arg("cell"), py::arg("features"), py::arg("hidden"), py::arg("layers"),
            py::arg("bidirectional"), py::arg("shortcuts"), py::arg("dropout"), py::arg("orthogonal"))

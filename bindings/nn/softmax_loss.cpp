@@ -22,8 +22,8 @@ void bind_softmax_loss(py::module_& m) {
       [](const at::Tensor& h, const at::Tensor& weight, const MaybeTensor& bias, const at::Tensor& targets,
          const MaybeTensor& row_weights, double label_smoothing, const std::string& reduction,
          std::int64_t ignore_index, std::int64_t chunk_rows) {
-        const nn::SoftmaxLossOptions options{label_smoothing, nn::parse_reduction(reduction), ignore_index,
-                                             chunk_rows};
+        const nn::SoftmaxLossOptions options{label_smoothing, parse_enum<nn::Reduction>(reduction),
+                                             ignore_index, chunk_rows};
         return as_tuple(
             nn::softmax_loss(h, weight, or_undefined(bias), targets, or_undefined(row_weights), options));
       },
@@ -46,7 +46,7 @@ void bind_softmax_loss(py::module_& m) {
          const at::Tensor& ids, const at::Tensor& expected, const MaybeTensor& row_weights,
          const std::string& reduction, std::int64_t ignore_index) {
         nn::SoftmaxLossOptions options;
-        options.reduction = nn::parse_reduction(reduction);
+        options.reduction = parse_enum<nn::Reduction>(reduction);
         options.ignore_index = ignore_index;
         return nn::sampled_softmax_loss(h, weight, or_undefined(bias), targets, {ids, expected},
                                         or_undefined(row_weights), options);

@@ -79,14 +79,7 @@ void bind_vocabulary(py::module_& m) {
 void bind_vocabulary_counter(py::module_& m) {
   py::class_<VocabularyCounter>(m, "VocabularyCounter", "Counts words batch by batch, on all threads.")
       .def(py::init<Tokenizer>(), py::arg("tokenizer"))
-      .def(
-          "add",
-          [](VocabularyCounter& self, const py::object& argument) {
-            const SentencesArgument sentences(argument);
-            const WithoutGil release;
-            self.add(sentences.get());
-          },
-          py::arg("sentences"))
+      .def("add", with_sentences(&VocabularyCounter::add), py::arg("sentences"))
       .def("merge", &VocabularyCounter::merge, py::arg("other"))
       .def("finish", &VocabularyCounter::finish, py::kw_only(), py::arg("min_count"), py::arg("max_size"),
            Release())

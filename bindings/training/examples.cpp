@@ -139,14 +139,7 @@ void bind_examples(py::module_& m) {
            py::arg("shard_examples"));
   py::class_<ContentDigest>(m, "ContentDigest", "A digest of batches of sentences.")
       .def(py::init<>())
-      .def(
-          "add",
-          [](ContentDigest& self, const py::object& argument) {
-            const SentencesArgument sentences(argument);
-            const WithoutGil release;
-            self.add(sentences.get());
-          },
-          py::arg("sentences"))
+      .def("add", with_sentences(&ContentDigest::add), py::arg("sentences"))
       .def(
           "add_bytes",
           [](ContentDigest& self, const py::bytes& bytes) {

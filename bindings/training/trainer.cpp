@@ -7,7 +7,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <type_traits>
 #include <utility>
 
 #include "paths.h"
@@ -80,8 +79,13 @@ struct FolderLock {
 /// Options by the names of sentencode.training.TrainingOptions; those that are missing keep their defaults.
 TrainerOptions trainer_options(const py::dict& values, std::string settings) {
   TrainerOptions options;
-  const auto read = [&](const char* name, auto& option) {
-    if (values.contains(name)) option = values[name].cast<std::decay_t<decltype(option)>>();
+  const auto read = [&]<typename T>(const char* name, T& option) {
+    if (!values.contains(name)) return;
+    if constexpr (NamedEnum<T>) {
+      option = parse_enum<T>(values[name].cast<std::string>());
+    } else {
+      option = values[name].cast<T>();
+    }
   };
   read("optimizer", options.optimizer.name);
   read("beta1", options.optimizer.beta1);
@@ -90,9 +94,7 @@ TrainerOptions trainer_options(const py::dict& values, std::string settings) {
   read("epsilon", options.optimizer.epsilon);
   read("weight_decay", options.optimizer.weight_decay);
   read("sparse_rows", options.optimizer.sparse_rows);
-  std::string schedule(name_of(options.schedule.shape));
-  read("schedule", schedule);
-  options.schedule.shape = parse_enum<Schedule::Shape>(schedule);
+  read("schedule", options.schedule.shape);
   read("learning_rate", options.schedule.rate);
   read("warmup", options.schedule.warmup);
   read("schedule_steps", options.schedule.steps);

@@ -15,8 +15,8 @@ StringTable strings_of(const py::object& words, const char* name, bool distinct)
              " must be valid Unicode, got '", repair_utf8(word), "'");
     const std::int64_t before = table.size();
     const std::int32_t id = table.insert(word);
-    ST_CHECK(!distinct || table.size() > before, InvalidInput, name, " must differ, but '", word,
-             "' stands at ", id, " and ", before);
+    ST_CHECK(!distinct || table.size() > before, InvalidInput, name, " must differ, but '", word, "' is at ",
+             id, " and ", before);
   }
   return table;
 }

@@ -48,14 +48,7 @@ void bind_training(py::module_& m) {
                                         {.size = window, .weight = parse_enum<WindowWeight>(weight)});
            }),
            py::arg("vocabulary"), py::arg("tokenizer"), py::kw_only(), py::arg("window"), py::arg("weight"))
-      .def(
-          "add",
-          [](CooccurrenceCounter& self, const py::object& argument) {
-            const SentencesArgument sentences(argument);
-            const WithoutGil release;
-            self.add(sentences.get());
-          },
-          py::arg("sentences"))
+      .def("add", with_sentences(&CooccurrenceCounter::add), py::arg("sentences"))
       .def(
           "add_counts",
           [](CooccurrenceCounter& self, const Numbers<float>& values, const Numbers<std::int32_t>& columns,
@@ -77,9 +70,9 @@ void bind_training(py::module_& m) {
       "embed",
       [](SparseMatrix& counts, std::int64_t dim, double smoothing, double shift, double exponent,
          double length, int iterations, int oversampling, std::uint64_t seed, const py::object& progress) {
-        std::function<void(std::int64_t, std::int64_t)> tell;
+        std::function<void(std::int64_t, std::int64_t)> report;
         if (!progress.is_none()) {
-          tell = [&progress](std::int64_t done, std::int64_t total) {
+          report = [&progress](std::int64_t done, std::int64_t total) {
             const WithGil gil;
             call(progress, done, total);
           };
@@ -92,7 +85,7 @@ void bind_training(py::module_& m) {
                                                  .svd = {.iterations = iterations,
                                                          .oversampling = oversampling,
                                                          .seed = seed,
-                                                         .progress = std::move(tell)}});
+                                                         .progress = std::move(report)}});
       },
       py::arg("counts"), py::arg("dim"), py::kw_only(), py::arg("smoothing") = defaults.pmi.smoothing,
       py::arg("shift") = defaults.pmi.shift, py::arg("exponent") = defaults.exponent,

@@ -1,4 +1,4 @@
-// Internal functions of dense.cpp.
+// Internal functions of dense.cpp and top_eigenpairs.cpp.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,14 @@ namespace sentencode {
 /// y = r^T q.
 template <typename T>
 RowMajor<T> orthonormalise_rows(RowMajor<T>& y);
+
+/// Makes the component of largest absolute value of each row positive.
+template <typename T>
+void fix_signs(RowMajor<T>& vectors);
+
+/// InvalidInput unless c is square and finite.
+template <typename T>
+void check_square(const RowMajor<T>& c);
 
 /// Bytes of memory that top_eigenpairs needs in addition to the matrix.
 template <typename T>

@@ -93,7 +93,7 @@ struct SavedModel {
   bool flag_option(const std::string& key) const;
   template <NamedEnum E>
   E enum_option() const {
-    const std::string key(kEnumNames<E>.option);
+    const std::string key(enum_names(E{}).option);
     const nlohmann::json& value = option(key);
     check(value.is_string(), "config: ", key, " must be a string");
     return valid([&] { return parse_enum<E>(value.get<std::string>()); });

@@ -9,8 +9,7 @@
 namespace sentencode {
 
 enum class Similarity { cosine, dot };  // the cosine with a zero row is 0
-template <>
-inline constexpr EnumNames<2> kEnumNames<Similarity>{"similarity", {"cosine", "dot"}};
+constexpr EnumNames<2> enum_names(Similarity) { return {"similarity", {"cosine", "dot"}}; }
 
 /// Divides every row by its length. A zero row stays zero.
 void normalize_rows(MutableRef<float> rows);

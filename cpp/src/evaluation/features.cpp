@@ -45,10 +45,10 @@ Features::Features(at::Tensor embeddings, at::Tensor first, at::Tensor second,
                     first_.numel(), " and ", second_.numel());
   constexpr std::string_view kParts[] = {"u", "v", "|u-v|", "u*v"};  // in the order of Part
   for (const std::string& part : parts) {
-    const auto* const place = std::ranges::find(kParts, part);
-    ST_CHECK(place != std::end(kParts), InvalidInput,
+    const auto* const name = std::ranges::find(kParts, part);
+    ST_CHECK(name != std::end(kParts), InvalidInput,
              "parts of a pair's features are 'u', 'v', '|u-v|' and 'u*v', got '", part, "'");
-    parts_.push_back(static_cast<Part>(place - kParts));
+    parts_.push_back(static_cast<Part>(name - kParts));
   }
   ST_CHECK(!parts_.empty(), InvalidInput, "a pair's features need at least one part");
 }

@@ -42,9 +42,9 @@ void check(const LogisticProblems& problems, const Tensor& labels, std::int64_t 
     const Tensor rows = folds[f].nonzero().squeeze(1);
     TORCH_CHECK_VALUE(rows.numel() > 0, "fold ", f, " has no rows to train on");
     if (!labels.defined()) continue;
-    const Tensor seen = labels.index_select(0, rows);
-    TORCH_CHECK_VALUE(seen.min().item<std::int64_t>() < seen.max().item<std::int64_t>(), "fold ", f,
-                      " trains on one class alone: there is nothing to tell apart");
+    const Tensor trained = labels.index_select(0, rows);
+    TORCH_CHECK_VALUE(trained.min().item<std::int64_t>() < trained.max().item<std::int64_t>(), "fold ", f,
+                      " trains on one class alone: it must have two or more");
   }
 }
 

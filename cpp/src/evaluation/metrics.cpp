@@ -71,9 +71,9 @@ Levels levels_of(std::span<const double> values) {
 }
 
 /// SplitMix64, with another start for every sample.
-class Draws {
+class RandomIndices {
  public:
-  Draws(std::uint64_t seed, std::int64_t sample)
+  RandomIndices(std::uint64_t seed, std::int64_t sample)
       : state_(mixed(seed) ^ mixed(~static_cast<std::uint64_t>(sample))) {}
 
   /// Uniform in 0 .. n - 1, up to a bias of n / 2^32, for n < 2^32.
@@ -100,11 +100,11 @@ class PearsonSampler {
   PearsonSampler(std::span<const double> x, std::span<const double> y)
       : x_(standardised(x)), y_(standardised(y)) {}
 
-  double operator()(Draws draws) const {
+  double operator()(RandomIndices random) const {
     if (x_.empty() || y_.empty()) return kUndefined;
     double x = 0, y = 0, xx = 0, yy = 0, xy = 0;
     for (std::size_t k = 0; k < x_.size(); ++k) {
-      const std::size_t i = draws.below(x_.size());
+      const std::size_t i = random.below(x_.size());
       x += x_[i];
       y += y_[i];
       xx += x_[i] * x_[i];
@@ -131,18 +131,18 @@ class SpearmanSampler {
   SpearmanSampler(std::span<const double> x, std::span<const double> y)
       : x_(levels_of(x)), y_(levels_of(y)) {}
 
-  double operator()(Draws draws) const {
+  double operator()(RandomIndices random) const {
     const std::size_t n = x_.of.size();
-    std::vector<std::size_t> drawn(n);
+    std::vector<std::size_t> sample(n);
     std::vector<double> x(x_.count), y(y_.count);  // counts; then ranks minus the mean rank
-    for (std::size_t& i : drawn) {
-      i = draws.below(n);
+    for (std::size_t& i : sample) {
+      i = random.below(n);
       ++x[x_.of[i]];
       ++y[y_.of[i]];
     }
     const double xx = to_ranks(x, n), yy = to_ranks(y, n);
     double xy = 0;
-    for (const std::size_t i : drawn) xy += x[x_.of[i]] * y[y_.of[i]];
+    for (const std::size_t i : sample) xy += x[x_.of[i]] * y[y_.of[i]];
     return correlation_of_sums(xy, xx, yy);
   }
 
@@ -166,7 +166,8 @@ template <typename Sampler>
 std::vector<double> samples_of(const Sampler& sampler, std::int64_t resamples, std::uint64_t seed) {
   std::vector<double> result(static_cast<std::size_t>(resamples));
   parallel_for(0, resamples, 16, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) result[static_cast<std::size_t>(i)] = sampler(Draws(seed, i));
+    for (std::int64_t i = begin; i < end; ++i)
+      result[static_cast<std::size_t>(i)] = sampler(RandomIndices(seed, i));
   });
   return result;
 }
@@ -230,10 +231,10 @@ Interval percentile_interval(std::vector<double> values, double confidence) {
   if (values.empty()) return {kUndefined, kUndefined};
   std::ranges::sort(values);
   const auto quantile = [&](double q) {
-    const double place = q * static_cast<double>(values.size() - 1);
-    const auto left = static_cast<std::size_t>(place);
+    const double position = q * static_cast<double>(values.size() - 1);
+    const auto left = static_cast<std::size_t>(position);
     const std::size_t right = std::min(left + 1, values.size() - 1);
-    return std::lerp(values[left], values[right], place - std::floor(place));
+    return std::lerp(values[left], values[right], position - std::floor(position));
   };
   const double tail = 0.5 * (1 - confidence);
   return {quantile(tail), quantile(1 - tail)};

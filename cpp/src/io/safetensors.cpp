@@ -54,17 +54,17 @@ class HeaderReader {
   std::string error;
 
   bool start_object(std::size_t) {
-    switch (place_) {
-      case Place::before:
-        return enter(Place::top);
-      case Place::top:
-        return enter(key_ == kMetadata ? Place::metadata : Place::tensor);
+    switch (state_) {
+      case State::start:
+        return enter(State::top);
+      case State::top:
+        return enter(key_ == kMetadata ? State::metadata : State::tensor);
       default:
         return unexpected("an object");
     }
   }
   bool key(std::string& name) {
-    if (place_ == Place::top) {
+    if (state_ == State::top) {
       field_.clear();
       key_ = name;
       if (name == kMetadata) return !std::exchange(has_metadata_, true) || duplicate(name);
@@ -74,27 +74,27 @@ class HeaderReader {
       return is_new || duplicate(name);
     }
     field_ = name;
-    if (place_ == Place::metadata) return !metadata.contains(name) || duplicate(name);
+    if (state_ == State::metadata) return !metadata.contains(name) || duplicate(name);
     const unsigned bit = name == "dtype" ? 1 : name == "shape" ? 2 : name == "data_offsets" ? 4 : 0;
     if (bit == 0) return refuse("unknown key '" + name + "'");
     return (std::exchange(fields_, fields_ | bit) & bit) == 0 || duplicate(name);
   }
   bool end_object() {
-    if (place_ == Place::tensor && fields_ != 7) return refuse("needs dtype, shape and data_offsets");
-    return enter(place_ == Place::top ? Place::after : Place::top);
+    if (state_ == State::tensor && fields_ != 7) return refuse("needs dtype, shape and data_offsets");
+    return enter(state_ == State::top ? State::end : State::top);
   }
   bool start_array(std::size_t) {
-    if (place_ != Place::tensor || field_ == "dtype") return unexpected("a list");
-    return enter(Place::list);
+    if (state_ != State::tensor || field_ == "dtype") return unexpected("a list");
+    return enter(State::list);
   }
-  bool end_array() { return enter(Place::tensor); }
+  bool end_array() { return enter(State::tensor); }
   bool string(std::string& text) {
-    if (place_ == Place::metadata) return metadata.emplace(field_, std::move(text)), true;
-    if (place_ != Place::tensor || field_ != "dtype") return unexpected("a text");
+    if (state_ == State::metadata) return metadata.emplace(field_, std::move(text)), true;
+    if (state_ != State::tensor || field_ != "dtype") return unexpected("a text");
     return entry_->dtype = std::move(text), true;
   }
   bool number_unsigned(std::uint64_t value) {
-    if (place_ != Place::list) return unexpected("a number");
+    if (state_ != State::list) return unexpected("a number");
     auto& list = field_ == "shape" ? entry_->shape : entry_->data_offsets;
     if (list.size() == kMaxRank) return refuse("'" + field_ + "' is too long");
     return list.push_back(value), true;
@@ -110,11 +110,11 @@ class HeaderReader {
   }
 
  private:
-  enum class Place { before, top, metadata, tensor, list, after };
+  enum class State { start, top, metadata, tensor, list, end };
   static constexpr std::string_view kMetadata = "__metadata__";
   static constexpr std::size_t kMaxRank = 32;
 
-  bool enter(Place place) { return place_ = place, true; }
+  bool enter(State state) { return state_ = state, true; }
   bool refuse(const std::string& why) {
     return error = key_.empty() ? why : concat("'", key_, "': ", why), false;
   }
@@ -124,7 +124,7 @@ class HeaderReader {
                                  : concat("unexpected ", what, " for '", field_, "'"));
   }
 
-  Place place_ = Place::before;
+  State state_ = State::start;
   std::string key_, field_;
   Entry* entry_ = nullptr;
   unsigned fields_ = 0;  // those of the entry that were read, one bit each
@@ -218,11 +218,11 @@ class HeaderSum {
     add(std::to_string(begin));
     add(std::to_string(begin + size_of(tensor)));
   }
-  std::string text() const { return crc32_text(std::as_bytes(std::span(said_))); }
+  std::string text() const { return crc32_text(std::as_bytes(std::span(text_))); }
 
  private:
-  void add(std::string_view text) { said_.append(text) += '\0'; }
-  std::string said_;
+  void add(std::string_view text) { text_.append(text) += '\0'; }
+  std::string text_;
 };
 
 /// The metadata with the checksum of the header.

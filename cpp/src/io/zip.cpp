@@ -129,7 +129,7 @@ class Archive {
 };
 
 /// The requested file, or the only one.
-Member chosen(const Archive& archive, const std::string& wanted) {
+Member chosen(const Archive& archive, const std::string& name) {
   constexpr std::size_t kMostNames = 20;
   std::vector<Member> members = archive.members();
   std::string names;
@@ -138,13 +138,13 @@ Member chosen(const Archive& archive, const std::string& wanted) {
   }
   if (members.size() > kMostNames) names += concat(" and ", members.size() - kMostNames, " more");
   ST_CHECK(!members.empty(), FormatError, archive.path(), ": a zip archive without files");
-  if (wanted.empty()) {
+  if (name.empty()) {
     ST_CHECK(members.size() == 1, InvalidInput, archive.path(),
              ": a zip archive of several files; choose one as its member: ", names);
     return members.front();
   }
-  const auto member = std::ranges::find(members, wanted, &Member::name);
-  ST_CHECK(member != members.end(), InvalidInput, archive.path(), ": has no member '", wanted, "'; it has ",
+  const auto member = std::ranges::find(members, name, &Member::name);
+  ST_CHECK(member != members.end(), InvalidInput, archive.path(), ": has no member '", name, "'; it has ",
            names);
   return *member;
 }

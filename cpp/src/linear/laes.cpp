@@ -235,7 +235,7 @@ std::unique_ptr<Laes> Laes::variant(std::int64_t hidden, Mode mode, Direction di
   options.combine = combine;
   auto result = std::make_unique<Laes>(words(), options);
   result->set_params(params());
-  const auto wanted = result->readings();
+  const auto directions = result->readings();
   std::shared_ptr<const Fitted> fitted;
   Grams sums;
   bool solved = false;
@@ -247,12 +247,12 @@ std::unique_ptr<Laes> Laes::variant(std::int64_t hidden, Mode mode, Direction di
     result->changes_ = fitted || changes_ > 0 ? 1 : 0;
   }
   result->statistics_.clear();
-  for (std::size_t d = 0; d < wanted.size() && !sums.empty(); ++d) {
-    result->statistics_.push_back(sums[index_of(wanted[d])]);
+  for (std::size_t d = 0; d < directions.size() && !sums.empty(); ++d) {
+    result->statistics_.push_back(sums[index_of(directions[d])]);
   }
   if (fitted && hidden <= options_.hidden) {
     auto truncated = std::make_shared<Fitted>();
-    for (const Reading reading : wanted) {
+    for (const Reading reading : directions) {
       truncated->emplace_back((*fitted)[index_of(reading)].parameters().truncated(hidden));
     }
     result->fitted_ = std::move(truncated);

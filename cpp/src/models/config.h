@@ -28,7 +28,7 @@ class OptionsReader {
     ST_CHECK(entry != left_.end(), InvalidInput, what_, ": ", name, " is missing");
     try {
       if constexpr (std::is_enum_v<T>) {
-        parse(name, entry->template get<std::string>(), value);
+        value = parse_enum<T>(entry->template get<std::string>(), name);
       } else {
         // nlohmann::json would convert numbers to bools, and floats to integers.
         const bool fits = !std::is_arithmetic_v<T> || entry->is_boolean() == std::is_same_v<T, bool>;

@@ -27,7 +27,7 @@ namespace {
 class PositionMaps : public torch::nn::Module {
  public:
   PositionMaps(std::int64_t code, std::int64_t positions, std::int64_t channels)
-      : torch::nn::Module("Places"), positions_(positions) {
+      : torch::nn::Module("PositionMaps"), positions_(positions) {
     maps_ = register_module("maps", nn::xavier_linear(code, positions * channels));
     // Xavier initialisation of each map, not of all as one matrix.
     const double bound = std::sqrt(6.0 / static_cast<double>(code + channels));
@@ -126,7 +126,7 @@ class PredictAllCNN : public PredictAll {
   std::shared_ptr<Convolutions> convolutions_;
 };
 
-/// The decoder of section 3.1 with a bidirectional GRU in the place of the convolutions.
+/// The decoder of section 3.1 with a bidirectional GRU instead of the convolutions.
 class PredictAllRNN : public PredictAll {
  public:
   PredictAllRNN(const ContextDecoderOptions& o, std::int64_t features, std::int64_t code)

@@ -22,7 +22,7 @@ using at::Tensor;
 namespace {
 
 /// The pooling of states alone that has the same name.
-nn::Pooling plain(SentencePooling pooling) { return nn::parse_pooling(name_of(pooling)); }
+nn::Pooling plain(SentencePooling pooling) { return parse_enum<nn::Pooling>(name_of(pooling)); }
 
 }  // namespace
 

@@ -99,11 +99,12 @@ Tensor Classifier::predict(const Embeddings& z) { return scores(z).softmax(1); }
 
 // CosineRegression
 
-CosineRegression::CosineRegression(const CosineRegressionOptions& options)
-    : Head("CosineRegression"), options_(options) {
-  ST_CHECK(checked(options).high > options.low, InvalidInput,
-           "CosineRegression: high must be more than low, got ", options.high, " and ", options.low);
+void CosineRegressionOptions::check() const {
+  ST_CHECK(high > low, InvalidInput, "high must be more than low=", low, ", got ", high);
 }
+
+CosineRegression::CosineRegression(const CosineRegressionOptions& options)
+    : Head("CosineRegression"), options_(checked(options)) {}
 
 training::Loss CosineRegression::loss(const Embeddings& z, const Tensor& labels) {
   check_sentences("CosineRegression", z, 2, 2);
@@ -120,10 +121,7 @@ Tensor CosineRegression::predict(const Embeddings& z) {
 // MultipleNegatives
 
 MultipleNegatives::MultipleNegatives(const MultipleNegativesOptions& options)
-    : Head("MultipleNegatives"), options_(options) {
-  ST_CHECK(checked(options).scale > 0, InvalidInput, "MultipleNegatives: scale must be more than 0, got ",
-           options.scale);
-}
+    : Head("MultipleNegatives"), options_(checked(options)) {}
 
 training::Loss MultipleNegatives::loss(const Embeddings& z, const Tensor& /*labels*/) {
   check_sentences("MultipleNegatives", z, 2, 3);

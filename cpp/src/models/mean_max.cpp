@@ -16,8 +16,8 @@ using at::Tensor;
 namespace {
 
 std::shared_ptr<nn::Positions> position_encodings(const MeanMaxOptions& options) {
-  return std::make_shared<nn::Positions>(options.words.features, std::string(name_of(options.positions)),
-                                         options.places, "clamp");
+  return std::make_shared<nn::Positions>(options.words.features, options.positions, options.places,
+                                         nn::Beyond::clamp);
 }
 
 }  // namespace

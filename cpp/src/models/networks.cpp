@@ -12,6 +12,7 @@
 
 #include "models/config.h"
 #include "sentencode/error.h"
+#include "sentencode/models/heads.h"
 
 namespace sentencode::models {
 namespace {
@@ -39,6 +40,25 @@ const char* kind_of(const T& /*value*/) {
 
 /// JSON has no infinite numbers.
 nlohmann::json bound(double value) { return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(); }
+
+template <typename Options>
+nlohmann::json described(const Options& options) {
+  nlohmann::json all;
+  for_options(options, [&](const char* name, const auto& value, const About& about) {
+    nlohmann::json choices = nlohmann::json::array();
+    if constexpr (std::is_enum_v<std::remove_cvref_t<decltype(value)>>) choices = enum_names(value).values;
+    all.push_back({{"name", name},
+                   {"kind", kind_of(value)},
+                   {"default", json_of(value)},
+                   {"choices", std::move(choices)},
+                   {"low", bound(about.low)},
+                   {"high", bound(about.high)},
+                   {"below", about.below},
+                   {"above", about.above},
+                   {"text", about.text}});
+  });
+  return all;
+}
 
 }  // namespace
 
@@ -97,27 +117,17 @@ std::string default_config(const std::string& network) {
   return config;
 }
 
-std::string described_options(const std::string& network) {
+std::string described_options(const std::string& name) {
   nlohmann::json all;
   for_networks([&](const auto& kind) {
-    if (network != kind.network) return;
-    const typename std::remove_cvref_t<decltype(kind)>::Options options;
-    for_options(options, [&](const char* name, const auto& value, const About& about) {
-      nlohmann::json choices = nlohmann::json::array();
-      if constexpr (std::is_enum_v<std::remove_cvref_t<decltype(value)>>) {
-        for (const std::string_view choice : names(value)) choices.push_back(choice);
-      }
-      all.push_back({{"name", name},
-                     {"kind", kind_of(value)},
-                     {"default", json_of(value)},
-                     {"choices", std::move(choices)},
-                     {"low", bound(about.low)},
-                     {"high", bound(about.high)},
-                     {"below", about.below},
-                     {"text", about.text}});
-    });
+    using Options = typename std::remove_cvref_t<decltype(kind)>::Options;
+    if (name == kind.network) all = described(Options{});
   });
-  ST_CHECK(!all.is_null(), InvalidInput, "there is no network named '", network, "'");
+  for_heads([&](const auto& kind) {
+    using Options = typename std::remove_cvref_t<decltype(kind)>::Options;
+    if (name == kind.name) all = described(Options{});
+  });
+  ST_CHECK(!all.is_null(), InvalidInput, "there is no network or head named '", name, "'");
   return all.dump();
 }
 

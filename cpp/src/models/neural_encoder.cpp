@@ -4,197 +4,29 @@
 #include <c10/core/Event.h>
 #include <c10/core/InferenceMode.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
-#include <c10/util/Exception.h>
-#include <c10/util/accumulate.h>
 
 #include <algorithm>
-#include <functional>
-#include <numeric>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "nn/parameters.h"
-#include "nn/saved_tensors.h"
+#include "models/tensor_options.h"
 #include "nn/to_device.h"
-#include "saved_model.h"
 #include "sentencode/error.h"
 #include "sentencode/models/heads.h"
-#include "sentencode/models/networks.h"
 #include "sentencode/nn/evaluating.h"
 #include "sentencode/parallel.h"
-#include "sentencode/text/alphabet.h"
-#include "sentencode/training/optimizer.h"
 
 namespace sentencode::models {
 namespace {
 
 constexpr std::int64_t kBlock = 1 << 15;         // sentences whose words are looked up together
 constexpr std::int64_t kMinFraction = 4;         // a batch without padding has at least 1/4 of batch_tokens
-constexpr std::int64_t kGrain = 16;              // sentences whose word vectors a thread gathers at once
+constexpr std::int64_t kGrain = 16;              // word vectors that a thread computes at once
 constexpr std::int64_t kCopiedFloats = 1 << 20;  // floats of embeddings that are worth a thread
 constexpr std::int64_t kReturnedBytes = std::int64_t{64} << 20;  // embeddings copied from a device at once
-constexpr std::int64_t kWords = 1 << 12;                         // words in one call of word_rows
-constexpr char kNetwork[] = "network.";                          // prefixes of a file's tensors
-constexpr char kHead[] = "head.";
-
-at::ScalarType saved_type(const at::Tensor& tensor) {
-  return tensor.is_floating_point() ? at::kFloat : tensor.scalar_type();
-}
-
-bool is_finite(const at::Tensor& tensor) {
-  return !tensor.is_floating_point() || tensor.isfinite().all().item<bool>();
-}
-
-/// All tensors of network and head, by their names in files.
-training::NamedTensors tensors_of(const SentenceNetwork& network, const Head* head) {
-  training::NamedTensors all;
-  for (const auto& tensors : {network.parameter_tensors(), network.other_tensors()}) {
-    for (const auto& [name, tensor] : tensors) all.emplace_back(kNetwork + name, tensor);
-  }
-  if (head == nullptr) return all;
-  for (const auto& tensors : {head->named_parameters(), head->named_buffers()}) {
-    for (const auto& item : tensors) all.emplace_back(kHead + item.key(), item.value());
-  }
-  return all;
-}
-
-/// Calls make(numbers), which may allocate no more than the numbers of the file's tensors with that prefix.
-/// Every error becomes a FormatError.
-template <typename Make>
-auto described(const SavedModel& saved, const char* what, std::string_view prefix, const Make& make) {
-  std::int64_t numbers = 0, tensors = 0;
-  for (const auto& [name, tensor] : saved.file->tensors()) {
-    if (!name.starts_with(prefix)) continue;
-    numbers += c10::multiply_integers(tensor.shape);
-    ++tensors;
-  }
-  try {
-    const nn::NumbersLimit limit(numbers, tensors);
-    return saved.valid([&] { return make(numbers); });
-  } catch (const c10::Error& error) {  // of a layer, or of the allocator
-    throw FormatError(concat(saved.file->source(), ": ", what, ": ", error.what_without_backtrace()));
-  }
-}
-
-/// Guards against damaged files that would allocate huge tensors: an integer option may exceed neither the
-/// numbers in the file nor, if that is larger, its default.
-void check_options(const SavedModel& saved, const char* what, const nlohmann::json& config,
-                   std::int64_t numbers, const nlohmann::json& defaults) {
-  for (const auto& [name, value] : config.items()) {
-    const bool has = defaults.contains(name) && defaults[name].is_number_integer();
-    const std::int64_t bound = std::max(numbers, has ? defaults[name].get<std::int64_t>() : 0);
-    saved.check(!value.is_number_integer() || (value >= 0 && value <= bound), what, ": ", name, " is ",
-                value.dump(), ", and the file has ", numbers, " numbers");
-  }
-}
-
-/// A network with the file's options; its weights are read later.
-std::shared_ptr<SentenceNetwork> described_network(const SavedModel& saved, const nlohmann::json& config) {
-  return described(saved, "network", kNetwork, [&](std::int64_t numbers) {
-    // Registered networks have no defaults to compare with, and their words may have no rows.
-    const bool named = config.contains("network") && config["network"].is_string();
-    const std::string known = named ? name_in_table(config["network"].get<std::string>()) : "";
-    if (!known.empty()) {
-      check_options(saved, "network", config, numbers, nlohmann::json::parse(default_config(known)));
-    }
-    return make_network(config.dump());
-  });
-}
-
-/// The same for the head, whose inputs are `dim`-dimensional embeddings; null if the file has none.
-std::shared_ptr<Head> described_head(const SavedModel& saved, const nlohmann::json& config,
-                                     std::int64_t dim) {
-  if (config.is_null()) return nullptr;
-  return described(saved, "head", kHead, [&](std::int64_t numbers) {
-    if (config.contains("features")) {
-      saved.check(config["features"] == dim, "head: features must be ", dim, ", as the embeddings have, got ",
-                  config["features"].dump());
-    }
-    check_options(saved, "head", config, std::max(numbers, dim), {});
-    return make_head(config.dump());
-  });
-}
-
-/// The word ids, saved with networks whose word_rows reads them.
-WordIds saved_ids(const SavedModel& saved) {
-  WordIds ids;
-  if (!saved.config.contains("ids")) return ids;
-  const nlohmann::json& option = saved.option("ids");
-  saved.check(option.is_object() && option.size() == 2 && option.contains("words") &&
-                  option.contains("unknown") && option["words"].is_array() &&
-                  option["unknown"].is_number_integer(),
-              "config: ids must have words and unknown");
-  for (const nlohmann::json& word : option["words"]) {
-    const std::int64_t before = ids.words.size();
-    saved.check(word.is_string() && ids.words.insert(word.get_ref<const std::string&>()) == before,
-                "config: ids must be distinct words, got ", word.dump());
-  }
-  ids.unknown = option["unknown"].get<std::int64_t>();
-  return ids;
-}
-
-/// Device and type of the network's weights.
-at::TensorOptions options_of(const SentenceNetwork& network) {
-  const training::NamedTensors parameters = network.parameter_tensors();
-  ST_CHECK(!parameters.empty(), InvalidInput, "the network has no parameters");
-  return parameters.front().second.options();
-}
-
-bool has_subword_vector(const WeightedWords& words, std::string_view word) {
-  if (words.vectors()->oov() != OutOfVocabulary::subwords) return false;
-  std::vector<float> row(static_cast<std::size_t>(words.dim()));
-  return words.vectors()->row_of_subwords(word, row.data());
-}
-
-/// The distinct words of many sentences; word_rows is called once for each.
-class DistinctWords {
- public:
-  DistinctWords(const WeightedWords& words, const WordIds& ids) : words_(words), ids_(ids) {}
-
-  /// The word's row; -1 if it is not read.
-  std::int32_t row(std::string_view word) {
-    const std::int64_t before = distinct_.size();
-    const std::int32_t i = distinct_.insert(word);
-    if (i < before) return rows_[static_cast<std::size_t>(i)];
-    const bool read = reads_word(words_, ids_, word);
-    if (read) read_.push_back(i);
-    return rows_.emplace_back(read ? static_cast<std::int32_t>(read_.size()) - 1 : -1);
-  }
-
-  at::Tensor word_rows(SentenceNetwork& network) const {  // [W, F]
-    const WordInputs inputs = network.word_inputs();
-    const at::TensorOptions options = options_of(network);
-    std::vector<at::Tensor> rows;
-    for (std::size_t begin = 0; begin < read_.size(); begin += kWords) {
-      poll_interrupt();
-      std::vector<std::string_view> block;
-      for (const std::int32_t i :
-           std::span(read_).subspan(begin).first(std::min<std::size_t>(kWords, read_.size() - begin))) {
-        block.push_back(distinct_[i]);
-      }
-      const Words words = read_words(words_, ids_, inputs, block);
-      const auto there = [&](const at::Tensor& x) { return x.defined() ? x.to(options.device()) : x; };
-      rows.push_back(network
-                         .word_rows({words.vectors.to(options), there(words.known), there(words.ids),
-                                     there(words.characters)})
-                         .to(at::kCPU, at::kFloat));
-      TORCH_CHECK_VALUE(rows.back().dim() == 2 && rows.back().size(0) == std::ssize(block),
-                        "word_rows must return [", block.size(), ", features], got ", rows.back().sizes());
-    }
-    return rows.empty() ? at::empty({0, 0}, at::kFloat) : at::cat(rows).contiguous();
-  }
-
- private:
-  const WeightedWords& words_;
-  const WordIds& ids_;
-  StringTable distinct_;
-  std::vector<std::int32_t> rows_;  // of the distinct words, -1 for none
-  std::vector<std::int32_t> read_;  // the distinct words that have a row
-};
 
 /// Sentences of one batch, and the length of the longest, its end included.
 struct Batch {
@@ -313,36 +145,6 @@ void encode_on_device(const NeuralEncoder& encoder, const NeuralEncoder::Read& r
 
 }  // namespace
 
-bool reads_word(const WeightedWords& words, const WordIds& ids, std::string_view word) {
-  return words.vectors()->id(word) >= 0 || ids.words.find(word) != StringTable::kMissing ||
-         has_subword_vector(words, word);
-}
-
-Words read_words(const WeightedWords& words, const WordIds& ids, const WordInputs& inputs,
-                 std::span<const std::string_view> of) {
-  const std::int64_t count = std::ssize(of), features = words.dim(), width = inputs.characters;
-  const WordVectors& table = *words.vectors();
-  const Alphabet alphabet(inputs.alphabet);
-  const Words read{at::zeros({count, features}, at::kFloat), at::empty({count}, at::kBool),
-                   at::empty({count}, at::kLong),
-                   width > 0 ? at::empty({count, width}, at::kLong) : at::Tensor()};
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::string_view word = of[static_cast<std::size_t>(i)];
-    float* const x = read.vectors.mutable_data_ptr<float>() + i * features;
-    const std::int32_t row = table.id(word);  // that of a substitute, if the policy has one
-    if (row >= 0) words.row(row, x);
-    read.known.mutable_data_ptr<bool>()[i] =
-        table.words().find(word) >= 0 ||
-        (table.oov() == OutOfVocabulary::subwords && table.row_of_subwords(word, x));
-    const std::int32_t id = ids.words.find(word);
-    read.ids.mutable_data_ptr<std::int64_t>()[i] = id == StringTable::kMissing ? ids.unknown : id;
-    if (width == 0) continue;
-    alphabet(word,
-             {read.characters.mutable_data_ptr<std::int64_t>() + i * width, static_cast<std::size_t>(width)});
-  }
-  return read;
-}
-
 NeuralEncoder::NeuralEncoder(std::string kind, WeightedWords words, std::shared_ptr<SentenceNetwork> network,
                              const NeuralOptions& options, WordIds ids, std::shared_ptr<Head> head)
     : kind_(std::move(kind)),
@@ -367,93 +169,12 @@ NeuralEncoder::~NeuralEncoder() = default;
 
 std::int64_t NeuralEncoder::dim() const { return network_->dim(); }
 
-NeuralEncoder::Read NeuralEncoder::read(const Sentences& sentences) const {
-  if (network_->word_inputs().ids == 0) return {words_.lookup(sentences, options_.max_words), {}};
-  const TokenisedSentences tokenised(words_.tokenizer(), sentences);
-  const Sentences tokens = tokenised.sentences();
-  DistinctWords words(words_, ids_);
-  Read read;
-  for (std::int64_t i = 0; i < tokens.size(); ++i) {
-    const std::int64_t first = tokens.offsets[static_cast<std::size_t>(i)],
-                       last = tokens.offsets[static_cast<std::size_t>(i) + 1];
-    std::int64_t left = options_.max_words;
-    for (std::int64_t t = first; t < last && left > 0; ++t) {
-      const std::int32_t row = words.row(tokens.pieces[static_cast<std::size_t>(t)]);
-      if (row < 0) continue;
-      read.words.ids.push_back(row);
-      --left;
-    }
-    read.words.offsets.push_back(std::ssize(read.words.ids));
-  }
-  read.rows = words.word_rows(*network_);
-  return read;
-}
-
-NeuralEncoder::Read NeuralEncoder::read_tokens(const Sentences& tokens,
-                                               std::vector<std::int64_t>& positions) const {
-  std::vector<std::int64_t> each(tokens.pieces.size() + 1);  // every token is a sentence
-  std::iota(each.begin(), each.end(), 0);
-  Read read = this->read({tokens.pieces, each});
-  RaggedIds words = std::exchange(read.words, {});
-  read.words.made = std::move(words.made);
-  read.words.made_scales = std::move(words.made_scales);
-  for (std::int64_t i = 0; i < tokens.size(); ++i) {
-    const std::int64_t first = tokens.offsets[static_cast<std::size_t>(i)],
-                       last = tokens.offsets[static_cast<std::size_t>(i) + 1];
-    std::int64_t left = options_.max_words;
-    for (std::int64_t t = first; t < last && left > 0; ++t) {
-      if (words[t].empty()) continue;
-      read.words.ids.push_back(words[t][0]);
-      positions.push_back(t - first);
-      --left;
-    }
-    read.words.offsets.push_back(std::ssize(read.words.ids));
-  }
-  return read;
-}
-
-void NeuralEncoder::row(const Read& read, std::int32_t id, float* x) const {
-  if (!read.rows.defined()) return words_.row(read.words, id, x);
-  std::copy_n(read.rows.const_data_ptr<float>() + id * width(read), width(read), x);
-}
-
-std::vector<std::int64_t> NeuralEncoder::longest_first(const Read& read) {
-  std::vector<std::int64_t> order(static_cast<std::size_t>(read.words.size()));
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, std::greater(), [&](std::int64_t i) { return std::ssize(read.words[i]); });
-  return order;
-}
-
-Sequences NeuralEncoder::gather(const Read& read, std::span<const std::int64_t> sentences,
-                                const at::Tensor& end) const {
-  const std::int64_t rows = std::ssize(sentences), features = width(read), ends = end.defined() ? 1 : 0;
-  const auto length = [&](std::int64_t i) { return std::ssize(read.words[i]) + ends; };
-  const std::int64_t longest = length(sentences.front());
-  const at::Tensor x = at::zeros({rows, longest, features}, at::kFloat);  // [B, T, E]
-  const at::Tensor lengths = at::empty({rows}, at::kLong);                // [B]
-  float* const data = x.mutable_data_ptr<float>();
-  auto* const length_data = lengths.mutable_data_ptr<std::int64_t>();
-  parallel_for(0, rows, kGrain, [&](std::int64_t from, std::int64_t to) {
-    for (std::int64_t b = from; b < to; ++b) {
-      const std::int64_t i = sentences[static_cast<std::size_t>(b)];
-      float* word = data + b * longest * features;
-      for (const std::int32_t id : read.words[i]) {
-        row(read, id, word);
-        word += features;
-      }
-      if (ends == 1) std::copy_n(end.const_data_ptr<float>(), features, word);
-      length_data[b] = length(i);
-    }
-  });
-  return Sequences::of(x.to(options_of(*network_)), lengths, length(sentences.back()) == longest);
-}
-
 void NeuralEncoder::encode(const Sentences& sentences, MatrixView out) const {
   ST_CHECK(out.rows() == sentences.size() && out.cols() == dim(), InvalidInput, kind_, ": out must be [",
            sentences.size(), ", ", dim(), "], got [", out.rows(), ", ", out.cols(), "]");
   const c10::InferenceMode guard;
   const nn::Evaluating evaluating;
-  const at::TensorOptions options = options_of(*network_);
+  const at::TensorOptions options = tensor_options(*network_);
   const at::Tensor end = network_->end().defined() ? network_->end().to(at::kCPU, at::kFloat) : at::Tensor();
   const std::int64_t ends = end.defined() ? 1 : 0;
 
@@ -500,74 +221,6 @@ void NeuralEncoder::encode(const Sentences& sentences, MatrixView out) const {
       put(batch.sentences, z.to(at::kFloat).contiguous());
     }
   }
-}
-
-void NeuralEncoder::save(const std::string& path, const SaveOptions& options) const {
-  ModelContents contents;
-  contents.add(words_, options.vectors, path);
-  contents.config["network"] = nlohmann::json::parse(network_->config());
-  contents.config["max_words"] = options_.max_words;
-  contents.config["batch_tokens"] = options_.batch_tokens;
-  if (network_->word_inputs().ids > 0) {
-    nlohmann::json words = nlohmann::json::array();
-    for (std::int64_t id = 0; id < ids_.words.size(); ++id) words.push_back(ids_.words[id]);
-    contents.config["ids"] = {{"words", std::move(words)}, {"unknown", ids_.unknown}};
-  }
-  if (head_ != nullptr) contents.config["head"] = nlohmann::json::parse(head_->config());
-  std::vector<at::Tensor> tensors;  // alive until they are written
-  for (const auto& [name, tensor] : tensors_of(*network_, head_.get())) {
-    tensors.push_back(tensor.detach().to(at::kCPU, saved_type(tensor)).contiguous());
-    ST_CHECK(is_finite(tensors.back()), InvalidInput, kind_, ": the tensor '", name,
-             "' must be finite to be saved");
-    contents.tensors[name] = nn::view_of(name, tensors.back());
-  }
-  contents.save(path, kind_, params());
-}
-
-std::unique_ptr<NeuralEncoder> NeuralEncoder::load(const std::string& path, const LoadOptions& from) {
-  const SavedModel saved = SavedModel::open(path, from);
-  NeuralOptions options;
-  options.max_words = saved.size_option("max_words", 1);
-  options.batch_tokens = saved.size_option("batch_tokens", 1);
-  const nlohmann::json& config = saved.option("network");
-  WordIds ids = saved_ids(saved);
-  const nlohmann::json head_config = saved.config.contains("head") ? saved.option("head") : nlohmann::json();
-  saved.finish_config();
-  const auto network = described_network(saved, config);
-  const auto head = described_head(saved, head_config, network->dim());
-  const at::NoGradGuard guard;
-  std::set<std::string> names;
-  for (const auto& [name, tensor] : tensors_of(*network, head.get())) {
-    const auto entry = saved.file->tensors().find(name);
-    saved.check(entry != saved.file->tensors().end(), "tensor '", name, "' is missing");
-    const at::Tensor values = nn::copy_of(saved.file->source(), name, entry->second);
-    saved.check(values.sizes() == tensor.sizes() && values.scalar_type() == saved_type(tensor), "tensor '",
-                name, "' is ", c10::toString(values.scalar_type()), " ", values.sizes(), ", expected ",
-                c10::toString(saved_type(tensor)), " ", tensor.sizes());
-    saved.check(is_finite(values), "tensor '", name, "' must be finite");
-    tensor.detach().copy_(values);
-    names.insert(name);
-  }
-  for (const auto& [name, tensor] : saved.file->tensors()) {
-    const bool ours = name.starts_with(kNetwork) || name.starts_with(kHead);
-    saved.check(!ours || names.contains(name), "tensor '", name, "' is none of the network's");
-  }
-  auto encoder = saved.valid([&] {
-    return std::make_unique<NeuralEncoder>(saved.kind, saved.words(), network, options, std::move(ids), head);
-  });
-  encoder->set_params(saved.params);
-  network->eval();
-  if (head != nullptr) head->eval();
-  return encoder;
-}
-
-void register_encoders() {
-  for_networks([](const auto& kind) {
-    register_encoder(kind.encoder,
-                     [](const std::string& path, const LoadOptions& from) -> std::unique_ptr<Encoder> {
-                       return NeuralEncoder::load(path, from);
-                     });
-  });
 }
 
 }  // namespace sentencode::models

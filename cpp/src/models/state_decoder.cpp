@@ -14,9 +14,9 @@ using at::Tensor;
 StateDecoder::StateDecoder(std::int64_t features, std::int64_t code, std::int64_t hidden, nn::Cell cell)
     : torch::nn::Module("StateDecoder"), parts_(cell == nn::Cell::lstm ? 2 : 1) {
   begin_ = register_module("begin", nn::xavier_linear(code, parts_ * hidden));
-  recurrent_ = register_module(std::string(nn::cell_name(cell)),
-                               std::make_shared<nn::RecurrentStack>(nn::RecurrentOptions{
-                                   .cell = cell, .features = features, .hidden = hidden}));
+  recurrent_ =
+      register_module(std::string(name_of(cell)), std::make_shared<nn::RecurrentStack>(nn::RecurrentOptions{
+                                                      .cell = cell, .features = features, .hidden = hidden}));
 }
 
 nn::RecurrentState StateDecoder::start(const Tensor& z) const {

@@ -161,9 +161,8 @@ void MultiHeadAttention::pretty_print(std::ostream& out) const {
   out << "MultiHeadAttention(features=" << options_.features << ", heads=" << options_.heads << ")";
 }
 
-FeedForward::FeedForward(std::int64_t features, std::int64_t hidden, const std::string& activation,
-                         double dropout)
-    : Module("FeedForward"), activation_(parse_activation(activation)), dropout_(dropout) {
+FeedForward::FeedForward(std::int64_t features, std::int64_t hidden, Activation activation, double dropout)
+    : Module("FeedForward"), activation_(activation), dropout_(dropout) {
   check_dropout("FeedForward", dropout);
   inner_ = register_module("inner", xavier_linear(features, hidden));
   outer_ = register_module("outer", xavier_linear(hidden, features));

@@ -6,7 +6,6 @@
 
 #include <ostream>
 
-#include "names.h"
 #include "nn/checks.h"
 #include "nn/parameters.h"
 #include "sentencode/error.h"
@@ -14,17 +13,6 @@
 namespace sentencode::nn {
 
 using at::Tensor;
-
-namespace {
-
-constexpr Named<Padding> kPaddings[] = {
-    {Padding::valid, "valid"}, {Padding::same, "same"}, {Padding::causal, "causal"}};
-
-}  // namespace
-
-Padding parse_padding(std::string_view name) { return parse_name("padding", kPaddings, name); }
-
-std::string_view padding_name(Padding padding) { return name_of(kPaddings, padding); }
 
 Convolution::Convolution(std::int64_t features, std::int64_t filters, std::int64_t window,
                          Activation activation, Padding padding)
@@ -59,7 +47,7 @@ std::pair<Tensor, Tensor> Convolution::forward(const Tensor& x, const Tensor& ma
 
 void Convolution::check_causal() const {
   TORCH_CHECK_VALUE(padding_ == Padding::causal, "Convolution: steps require padding 'causal', got '",
-                    padding_name(padding_), "'");
+                    name_of(padding_), "'");
 }
 
 std::pair<Tensor, Tensor> Convolution::step(const Tensor& x, const Tensor& cache) const {
@@ -79,8 +67,7 @@ Tensor Convolution::empty_cache(std::int64_t batch, const Tensor& like) const {
 
 void Convolution::pretty_print(std::ostream& out) const {
   out << "Convolution(filters=" << weight_.size(0) << ", features=" << weight_.size(1)
-      << ", window=" << window_ << ", " << activation_name(activation_) << ", " << padding_name(padding_)
-      << ")";
+      << ", window=" << window_ << ", " << name_of(activation_) << ", " << name_of(padding_) << ")";
 }
 
 }  // namespace sentencode::nn

@@ -66,16 +66,11 @@ Tensor sinusoids(std::int64_t begin, std::int64_t length, std::int64_t features,
   return both.narrow(1, 0, features).to(options);
 }
 
-Positions::Positions(std::int64_t features, const std::string& kind, std::int64_t length,
-                     const std::string& beyond)
-    : Module("Positions"), features_(features), clamp_(beyond == "clamp") {
+Positions::Positions(std::int64_t features, PositionEncoding kind, std::int64_t length, Beyond beyond)
+    : Module("Positions"), features_(features), beyond_(beyond) {
   ST_CHECK(features >= 1 && length >= 1, InvalidInput,
            "Positions: features and length must be at least 1, got ", features, " and ", length);
-  ST_CHECK(kind == "sinusoidal" || kind == "learnt", InvalidInput,
-           "Positions: kind must be 'sinusoidal' or 'learnt', got '", kind, "'");
-  ST_CHECK(beyond == "refuse" || beyond == "clamp", InvalidInput,
-           "Positions: beyond must be 'refuse' or 'clamp', got '", beyond, "'");
-  if (kind == "learnt") {
+  if (kind == PositionEncoding::learnt) {
     weight_ = register_parameter("weight", uninitialised({length, features}));
     torch::nn::init::xavier_uniform_(weight_);
   }
@@ -89,8 +84,8 @@ Tensor Positions::forward(const Tensor& x, std::int64_t begin) const {
   if (!weight_.defined()) return sinusoids(begin, x.size(-2), features_, options);
   const std::int64_t length = weight_.size(0);
   if (end <= length) return weight_.slice(0, begin, end).to(x.scalar_type());
-  TORCH_CHECK_VALUE(clamp_, "Positions: a sentence has ", end, " words, but the table has ", length,
-                    " rows; truncate sentences, or choose beyond='clamp' or kind='sinusoidal'");
+  TORCH_CHECK_VALUE(beyond_ == Beyond::clamp, "Positions: a sentence has ", end, " words, but the table has ",
+                    length, " rows; truncate sentences, or choose beyond='clamp' or kind='sinusoidal'");
   const Tensor rows = at::arange(begin, end, options.dtype(at::kLong)).clamp_max(length - 1);
   return weight_.index_select(0, rows).to(x.scalar_type());  // [T, D]
 }

@@ -11,7 +11,6 @@
 #include <ostream>
 #include <vector>
 
-#include "names.h"
 #include "nn/checks.h"
 #include "nn/ops/attention_pooling/op.h"
 #include "nn/ops/vector_pooling/op.h"
@@ -35,21 +34,7 @@ Tensor softmax_of_words(const Tensor& scores, const Tensor& padding) {
       .softmax(1);
 }
 
-constexpr Named<Scores> kScores[] = {{Scores::vector, "vector"}, {Scores::scalar, "scalar"}};
-constexpr Named<Penalty> kPenalties[] = {{Penalty::none, "none"},
-                                         {Penalty::parameters, "parameters"},
-                                         {Penalty::attention, "attention"},
-                                         {Penalty::embeddings, "embeddings"}};
-
 }  // namespace
-
-Scores parse_scores(std::string_view name) { return parse_name("scores", kScores, name); }
-
-std::string_view scores_name(Scores scores) { return name_of(kScores, scores); }
-
-Penalty parse_penalty(std::string_view name) { return parse_name("penalty", kPenalties, name); }
-
-std::string_view penalty_name(Penalty penalty) { return name_of(kPenalties, penalty); }
 
 HeadPenalty head_penalty(const Tensor& heads, double lambda, bool batch_distance) {
   TORCH_CHECK_VALUE(
@@ -80,8 +65,7 @@ AttentionPooling::AttentionPooling(const AttentionPoolingOptions& options)
            "AttentionPooling: features, hidden and heads must be at least 1, got ", options.features, ", ",
            options.hidden, " and ", options.heads);
   ST_CHECK(options.activation == Activation::relu || options.activation == Activation::tanh, InvalidInput,
-           "AttentionPooling: activation must be 'relu' or 'tanh', got '",
-           activation_name(options.activation), "'");
+           "AttentionPooling: activation must be 'relu' or 'tanh', got '", name_of(options.activation), "'");
   const bool vector = options.scores == Scores::vector;
   const std::int64_t groups = vector ? options.heads : 1, scores = vector ? options.features : options.heads;
   hidden_ = register_module("hidden", xavier_linear(options.features, groups * options.hidden, options.bias));
@@ -203,8 +187,8 @@ void AttentionPooling::check(const Tensor& h, const Tensor& lengths) const {
 
 void AttentionPooling::pretty_print(std::ostream& out) const {
   out << "AttentionPooling(features=" << options_.features << ", hidden=" << options_.hidden
-      << ", heads=" << options_.heads << ", scores=" << scores_name(options_.scores)
-      << ", activation=" << activation_name(options_.activation) << ")";
+      << ", heads=" << options_.heads << ", scores=" << name_of(options_.scores)
+      << ", activation=" << name_of(options_.activation) << ")";
 }
 
 }  // namespace sentencode::nn

@@ -5,24 +5,10 @@
 #include <torch/nn/init.h>
 #include <torch/nn/modules/linear.h>
 
-#include "names.h"
 #include "nn/parameters.h"
 #include "sentencode/error.h"
 
 namespace sentencode::nn {
-
-namespace {
-
-constexpr Named<Activation> kActivations[] = {{Activation::none, "none"},
-                                              {Activation::relu, "relu"},
-                                              {Activation::gelu, "gelu"},
-                                              {Activation::tanh, "tanh"}};
-
-}  // namespace
-
-Activation parse_activation(std::string_view name) { return parse_name("activation", kActivations, name); }
-
-std::string_view activation_name(Activation activation) { return name_of(kActivations, activation); }
 
 at::Tensor activate(const at::Tensor& x, Activation activation) {
   switch (activation) {

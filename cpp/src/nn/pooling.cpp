@@ -6,21 +6,10 @@
 #include <limits>
 #include <ostream>
 
-#include "names.h"
 #include "nn/checks.h"
+#include "sentencode/error.h"
 
 namespace sentencode::nn {
-
-namespace {
-
-constexpr Named<Pooling> kPoolings[] = {
-    {Pooling::mean, "mean"}, {Pooling::max, "max"}, {Pooling::mean_max, "mean_max"}, {Pooling::last, "last"}};
-
-}  // namespace
-
-Pooling parse_pooling(std::string_view name) { return parse_name("pooling", kPoolings, name); }
-
-std::string_view pooling_name(Pooling pooling) { return name_of(kPoolings, pooling); }
 
 std::int64_t pooling_width(Pooling pooling) { return pooling == Pooling::mean_max ? 2 : 1; }
 
@@ -68,15 +57,12 @@ at::Tensor masked_pooling(const at::Tensor& x, const at::Tensor& mask, Pooling p
   throw InternalError("no such pooling");
 }
 
-MaskedPooling::MaskedPooling(const std::string& pooling)
-    : Module("MaskedPooling"), pooling_(parse_pooling(pooling)) {}
-
 at::Tensor MaskedPooling::forward(const at::Tensor& x, const at::Tensor& mask) const {
   return masked_pooling(x, mask, pooling_);
 }
 
 void MaskedPooling::pretty_print(std::ostream& out) const {
-  out << "MaskedPooling(" << pooling_name(pooling_) << ")";
+  out << "MaskedPooling(" << name_of(pooling_) << ")";
 }
 
 }  // namespace sentencode::nn

@@ -14,7 +14,6 @@
 #include <string>
 #include <tuple>
 
-#include "names.h"
 #include "nn/checks.h"
 #include "nn/ops/recurrent/op.h"
 #include "nn/parameters.h"
@@ -82,19 +81,7 @@ class WithoutWeightsWarning : public c10::WarningHandler {
   c10::WarningUtils::WarningHandlerGuard guard_;
 };
 
-constexpr Named<Cell> kCells[] = {{Cell::gru, "gru"}, {Cell::lstm, "lstm"}};
-constexpr Named<Shortcuts> kShortcuts[] = {
-    {Shortcuts::none, "none"}, {Shortcuts::input, "input"}, {Shortcuts::all, "all"}};
-
 }  // namespace
-
-Cell parse_cell(std::string_view name) { return parse_name("cell", kCells, name); }
-
-std::string_view cell_name(Cell cell) { return name_of(kCells, cell); }
-
-Shortcuts parse_shortcuts(std::string_view name) { return parse_name("shortcuts", kShortcuts, name); }
-
-std::string_view shortcuts_name(Shortcuts shortcuts) { return name_of(kShortcuts, shortcuts); }
 
 RecurrentStack::RecurrentStack(const RecurrentOptions& options)
     : Module("RecurrentStack"), options_(options) {
@@ -295,7 +282,7 @@ std::pair<Tensor, RecurrentState> RecurrentStack::step(const Tensor& x, const Re
 }
 
 void RecurrentStack::pretty_print(std::ostream& out) const {
-  out << "RecurrentStack(" << cell_name(options_.cell) << ", features=" << options_.features
+  out << "RecurrentStack(" << name_of(options_.cell) << ", features=" << options_.features
       << ", hidden=" << options_.hidden << ", layers=" << options_.layers
       << (options_.bidirectional ? ", bidirectional" : "") << ")";
 }

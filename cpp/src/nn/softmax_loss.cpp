@@ -8,7 +8,6 @@
 #include <ostream>
 #include <utility>
 
-#include "names.h"
 #include "nn/checks.h"
 #include "nn/parameters.h"
 #include "sentencode/error.h"
@@ -17,11 +16,6 @@
 namespace sentencode::nn {
 
 using at::Tensor;
-
-Reduction parse_reduction(std::string_view name) {
-  static constexpr Named<Reduction> kReductions[] = {{Reduction::mean, "mean"}, {Reduction::sum, "sum"}};
-  return parse_name("reduction", kReductions, name);
-}
 
 Tensor log_uniform_distribution(std::int64_t words) {
   TORCH_CHECK_VALUE(words >= 1, "log_uniform_distribution: words must be at least 1, got ", words);

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string_view>
 
+#include "sentencode/enum_names.h"
 #include "sentencode/error.h"
 
 namespace sentencode::training {
@@ -16,7 +17,8 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kNames = {"adam", "adamw", "sgd", "rmsprop", "adagrad"};
 
-/// The values of a gradient, to be changed in place; of a sparse one those of its rows, each row once [k, D].
+/// The values of a gradient, to be changed in place; for a sparse one those of its rows, each row once [k,
+/// D].
 at::Tensor gradient_values(const at::Tensor& parameter) {
   const at::Tensor& gradient = parameter.grad();
   if (!gradient.is_sparse()) return gradient;
@@ -42,7 +44,7 @@ struct Lists {
   }
 };
 
-/// A contiguous copy that a step changes in the place of a tensor, or of its rows.
+/// A contiguous copy that a step changes instead of a tensor or of its rows.
 struct Copy {
   at::Tensor original, rows, copy;  // [V, D]; [k] int64, undefined: all rows; [k, D]
 };
@@ -74,8 +76,7 @@ void unfused_step(const OptimizerOptions& options, const Lists& lists, std::size
 }  // namespace
 
 void OptimizerOptions::check() const {
-  ST_CHECK(std::ranges::find(kNames, name) != kNames.end(), InvalidInput,
-           "optimizer must be 'adam', 'adamw', 'sgd', 'rmsprop' or 'adagrad', got '", name, "'");
+  if (std::ranges::find(kNames, name) == kNames.end()) refuse_name("optimizer", kNames, name);
   ST_CHECK(beta1 >= 0 && beta1 < 1, InvalidInput, "beta1 must be in [0, 1), got ", beta1);
   ST_CHECK(beta2 >= 0 && beta2 < 1, InvalidInput, "beta2 must be in [0, 1), got ", beta2);
   ST_CHECK(momentum >= 0 && momentum < 1, InvalidInput, "momentum must be in [0, 1), got ", momentum);

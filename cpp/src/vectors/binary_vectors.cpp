@@ -55,7 +55,7 @@ class BinaryVectors final : public VectorsReader {
         return;
       }
       if (got == 0)
-        fail("the header says ", header_->rows, " words, but word ", planned_ + 1, " is cut off at the end");
+        fail("the header says ", header_->rows, " words, but word ", planned_ + 1, " is incomplete");
     }
   }
 

@@ -133,20 +133,20 @@ void CooccurrenceCounter::count_buffer() {
   // Pieces of equal work: the most frequent words take most of it.
   constexpr std::int64_t kPieces = 256;
   const std::int64_t share = occurrences.starts.back() / kPieces + 1;
-  std::vector<std::int64_t> cuts{0};
+  std::vector<std::int64_t> bounds{0};
   for (std::int64_t w = 1; w <= words; ++w) {
     const auto work = [&](std::int64_t upto) { return occurrences.starts[static_cast<std::size_t>(upto)]; };
-    if (w == words || work(w) - work(cuts.back()) >= share) cuts.push_back(w);
+    if (w == words || work(w) - work(bounds.back()) >= share) bounds.push_back(w);
   }
 
   const auto window = static_cast<std::int64_t>(weights_.size()) - 1;
   const auto text_end = static_cast<std::int64_t>(buffer_.size());
   const std::int32_t* const text = buffer_.data();
-  parallel_for(0, static_cast<std::int64_t>(cuts.size()) - 1, 1, [&](std::int64_t piece, std::int64_t) {
+  parallel_for(0, static_cast<std::int64_t>(bounds.size()) - 1, 1, [&](std::int64_t piece, std::int64_t) {
     Accumulator sums(words);
     Row merged;
-    for (std::int64_t w = cuts[static_cast<std::size_t>(piece)];
-         w < cuts[static_cast<std::size_t>(piece) + 1]; ++w) {
+    for (std::int64_t w = bounds[static_cast<std::size_t>(piece)];
+         w < bounds[static_cast<std::size_t>(piece) + 1]; ++w) {
       const auto first = occurrences.starts[static_cast<std::size_t>(w)];
       const auto last = occurrences.starts[static_cast<std::size_t>(w) + 1];
       if (first == last) continue;

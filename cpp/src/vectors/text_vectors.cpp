@@ -45,12 +45,12 @@ class TextVectors final : public VectorsReader {
         break;
       }
       if (bytes.size() > kMaxLine)
-        fail("a line behind line ", units_, " is longer than ", kMaxLine, " bytes; this is no text file");
+        fail("a line after line ", units_, " is longer than ", kMaxLine, " bytes; this is no text file");
     }
     carry_.assign(bytes, end);
     bytes.resize(end);
     bytes.append(kParseFloatPadding, '\0');
-    cut(block, std::string_view(bytes).substr(0, up_to_limit(end, bytes)));
+    split(block, std::string_view(bytes).substr(0, up_to_limit(end, bytes)));
   }
 
   void parse(std::string_view part, VectorsPiece& piece) const override {
@@ -106,7 +106,7 @@ class TextVectors final : public VectorsReader {
     return at;
   }
 
-  static void cut(VectorsBlock& block, std::string_view lines) {
+  static void split(VectorsBlock& block, std::string_view lines) {
     const std::size_t size = lines.size() / kPartsPerBlock + 1;
     while (!lines.empty()) {
       const std::size_t newline = lines.find('\n', std::min(size, lines.size()) - 1);

@@ -172,8 +172,8 @@ std::shared_ptr<const WordVectors> WordVectors::from_native(std::shared_ptr<cons
                                                             std::optional<OutOfVocabulary> oov, bool verify) {
   const auto& metadata = file->metadata();
   const auto value = [&](const char* key) {
-    const auto place = metadata.find(key);
-    return place == metadata.end() ? std::string() : place->second;
+    const auto entry = metadata.find(key);
+    return entry == metadata.end() ? std::string() : entry->second;
   };
   ST_CHECK(value("format") == kVectorsFormat, FormatError, file->source(),
            ": a safetensors file, but not one of word vectors");

@@ -152,11 +152,11 @@ void WordVectors::append(const RaggedIds& from, std::int64_t begin, std::int64_t
   }
   for (auto id = added; !from.made.empty() && id != to.ids.end(); ++id) {
     if (*id < rows()) continue;
-    const auto place = static_cast<std::size_t>(*id - rows());
+    const auto index = static_cast<std::size_t>(*id - rows());
     *id = static_cast<std::int32_t>(rows() + static_cast<std::int64_t>(to.made.size() / row_bytes()));
-    const auto row = from.made.begin() + static_cast<std::ptrdiff_t>(place * row_bytes());
+    const auto row = from.made.begin() + static_cast<std::ptrdiff_t>(index * row_bytes());
     to.made.insert(to.made.end(), row, row + static_cast<std::ptrdiff_t>(row_bytes()));
-    if (!from.made_scales.empty()) to.made_scales.push_back(from.made_scales[place]);
+    if (!from.made_scales.empty()) to.made_scales.push_back(from.made_scales[index]);
   }
 }
 

@@ -59,11 +59,11 @@ void WordVectors::scaled_sums(const RaggedIds& sentences, const float* weights, 
   // Rows are prefetched about a sentence ahead, which is late enough to stay in the L1 cache.
   constexpr std::size_t kAhead = 24;
   const std::span ids(sentences.ids);
-  std::size_t asked = 0;
+  std::size_t prefetched = 0;
   for (std::int64_t i = 0; i < sentences.size(); ++i) {
     const auto needed = static_cast<std::size_t>(sentences.offsets[static_cast<std::size_t>(i) + 1]);
-    for (const std::size_t end = std::min(ids.size(), needed + kAhead); asked < end; ++asked)
-      prefetch(ids[asked]);
+    for (const std::size_t end = std::min(ids.size(), needed + kAhead); prefetched < end; ++prefetched)
+      prefetch(ids[prefetched]);
     const auto words = sentences[i];
     sum(sentences, words, weights, scale(words.size()), out.row(i).data());
   }
@@ -86,9 +86,9 @@ void WordVectors::row(const RaggedIds& of, std::int32_t id, float* out) const {
 }
 
 bool WordVectors::row_of_subwords(std::string_view word, float* out) const {
-  RaggedIds made;
-  const std::int32_t id = make_row(word, made);
-  if (id >= 0) row(made, id, out);
+  RaggedIds lookup;
+  const std::int32_t id = make_row(word, lookup);
+  if (id >= 0) row(lookup, id, out);
   return id >= 0;
 }
 

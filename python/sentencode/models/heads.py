@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 from torch import Tensor
 
 from .. import _nn
-from ..checks import checked_bool, checked_float, checked_int, checked_str
+from ..checks import checked_bool, checked_float
+from ..core_encoder import plain
 from ..generators import isolated_generators
 from ..nn.module import CppModule
 from ..text.inputs import one_column
+from .cpp_network import Option, documented, options_of
 
 __all__ = [
     "Classifier",
@@ -61,10 +64,19 @@ class HeadModule(CppModule):
         return loss
 
 
-@dataclass(frozen=True)
 class Head:
-    """A loss on sentence embeddings. Its subclasses are the parameter `head` of every neural encoder."""
+    """A loss on sentence embeddings. Its subclasses are the parameter `head` of every neural encoder.
 
+    Subclasses are frozen dataclasses. Their fields are the options of the head in C++, except those that
+    training sets, and the fields that the class declares.
+
+    Raises:
+        TypeError: If there is no such option, or one has the wrong type.
+        ValueError: If an option is out of range.
+    """
+
+    options: ClassVar[Mapping[str, Option]] = {}
+    """The options in C++ that are fields."""
     sentences: ClassVar[tuple[int, ...]] = (1,)
     """The numbers of sentences that an example may have."""
     labels: ClassVar[Literal["int64", "float32"] | None] = None
@@ -72,9 +84,31 @@ class Head:
     estimator_type: ClassVar[Literal["classifier", "regressor"] | None] = None
     """The type of an encoder with this head in scikit-learn."""
 
+    if TYPE_CHECKING:
+
+        def __init__(self, *args: Any, **options: Any) -> None: ...
+        def __getattr__(self, name: str) -> Any: ...
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        declared, table = inspect.get_annotations(cls), options_of(cls.__name__)
+        options = [o for o in table.values() if o.default is not inspect.Parameter.empty]
+        cls.options = {o.name: o for o in options if o.name not in declared}
+        for name, option in cls.options.items():
+            setattr(cls, name, option.default)
+        cls.__annotations__ = {**{o.name: o.annotation for o in options}, **declared}  # in the table's order
+        cls.__doc__ = documented(cls.__doc__, options)
+        dataclass(frozen=True)(cls)
+
+    def __post_init__(self) -> None:
+        _nn.check_options(type(self).__name__, **self._core_options())
+
+    def _core_options(self) -> dict[str, Any]:
+        return {name: plain(getattr(self, name)) for name in self.options}
+
     def to_config(self) -> dict[str, Any]:
         """Return kind and options, for `as_head`."""
-        return {"kind": type(self).__name__, **asdict(self)}
+        return {"kind": type(self).__name__, **{name: plain(value) for name, value in vars(self).items()}}
 
     def core_options(self, dim: int, sides: int, learnt: Any) -> dict[str, Any]:
         """Return the options in C++.
@@ -84,7 +118,7 @@ class Head:
             sides: Number of sentences of an example.
             learnt: The result of `learn`.
         """
-        return asdict(self)
+        return self._core_options()
 
     def learn(self, y: Any) -> Any:
         """Return what is known from the training labels: the classes, or the dimensions of the targets."""
@@ -96,7 +130,6 @@ class Head:
         return None
 
 
-@dataclass(frozen=True)
 class Classifier(Head):
     """A classifier of sentences or pairs: a multi-layer perceptron over `[a; b; |a - b|; a * b]`.
 
@@ -104,11 +137,7 @@ class Classifier(Head):
     encoder are as in scikit-learn.
 
     Attributes:
-        hidden: Units of each hidden layer.
-        layers: Number of hidden layers; 0: logistic regression.
-        shortcuts: Whether the input is an input of every hidden layer.
-        activation: "relu", "tanh", "gelu" or "none".
-        dropout: Dropout probability of the hidden layers.
+        {options}
         class_weight: None; "balanced", which gives all classes the same weight; or weights by class.
 
     Example:
@@ -122,26 +151,14 @@ class Classifier(Head):
     labels = "int64"
     estimator_type = "classifier"
 
-    hidden: int = 600
-    layers: int = 2
-    shortcuts: bool = True
-    activation: Literal["relu", "tanh", "gelu", "none"] = "relu"
-    dropout: float = 0.5
-    class_weight: Literal["balanced"] | Mapping[Any, float] | None = None
+    class_weight: Literal["balanced"] | Mapping[Any, float] | None = field(default=None, hash=False)
 
     def __post_init__(self) -> None:
-        checked_int("hidden", self.hidden, 1)
-        checked_int("layers", self.layers, 0)
-        checked_bool("shortcuts", self.shortcuts)
-        checked_str("activation", self.activation)
-        checked_float("dropout", self.dropout, 0, 1, below=True)
+        super().__post_init__()
         if not isinstance(self.class_weight, Mapping) and self.class_weight not in (None, "balanced"):
             raise ValueError(
                 f"class_weight must be None, 'balanced' or a dict, got {self.class_weight!r:.40}"
             )
-
-    def __hash__(self) -> int:
-        return hash((self.hidden, self.layers, self.shortcuts, self.activation, self.dropout))
 
     def to_config(self) -> dict[str, Any]:
         """As in `Head`; weights by class are pairs."""
@@ -155,8 +172,7 @@ class Classifier(Head):
 
     def core_options(self, dim: int, sides: int, learnt: list[Any]) -> dict[str, Any]:
         """As in `Head`."""
-        options = {name: value for name, value in asdict(self).items() if name != "class_weight"}
-        return {**options, "features": dim, "sentences": sides, "classes": len(learnt)}
+        return {**self._core_options(), "features": dim, "sentences": sides, "classes": len(learnt)}
 
     def learn(self, y: Any) -> list[Any]:
         """Return the classes, sorted."""
@@ -190,13 +206,11 @@ class Classifier(Head):
         return np.array([checked_float("class_weight", w, 0) for w in weights], np.float32)
 
 
-@dataclass(frozen=True)
 class CosineRegression(Head):
     """Least-squares regression of a pair's score on the cosine of its embeddings.
 
     Attributes:
-        low: The score of a cosine of 0.
-        high: The score of a cosine of 1; 5 in STSBenchmark.
+        {options}
 
     Example:
         >>> import sentencode as se
@@ -208,19 +222,11 @@ class CosineRegression(Head):
     labels = "float32"
     estimator_type = "regressor"
 
-    low: float = 0.0
-    high: float = 1.0
-
-    def __post_init__(self) -> None:
-        if not checked_float("high", self.high, -np.inf) > checked_float("low", self.low, -np.inf):
-            raise ValueError(f"high must be more than low={self.low}, got {self.high}")
-
     def numbers(self, y: Any, learnt: Any, what: str) -> npt.NDArray[np.float32]:
         """Return scores."""
         return _scores(y, what, 1).astype(np.float32)
 
 
-@dataclass(frozen=True)
 class MultipleNegatives(Head):
     """Ranks the partner of a sentence above others in the batch. Examples are pairs without labels.
 
@@ -229,7 +235,7 @@ class MultipleNegatives(Head):
     batch.
 
     Attributes:
-        scale: Factor of the cosines in the softmax.
+        {options}
 
     Example:
         >>> import sentencode as se
@@ -239,19 +245,12 @@ class MultipleNegatives(Head):
 
     sentences = (2, 3)
 
-    scale: float = 20.0
 
-    def __post_init__(self) -> None:
-        checked_float("scale", self.scale, 0, above=True)
-
-
-@dataclass(frozen=True)
 class Triplet(Head):
     """Makes a sentence closer to the second than to the third. Examples are triples without labels.
 
     Attributes:
-        margin: Margin between the two distances.
-        distance: "euclidean" or "cosine".
+        {options}
 
     Example:
         >>> import sentencode as se
@@ -261,22 +260,14 @@ class Triplet(Head):
 
     sentences = (3,)
 
-    margin: float = 1.0
-    distance: Literal["euclidean", "cosine"] = "euclidean"
 
-    def __post_init__(self) -> None:
-        checked_float("margin", self.margin, 0)
-        _check_distance(self.distance)
-
-
-@dataclass(frozen=True)
 class RowRegression(Head):
     """Regression of the embeddings of another encoder: `fit(sentences, teacher.encode(sentences))`.
 
     Attributes:
         projection: Whether embeddings are mapped linearly to the teacher's; `predict` returns the result.
             None: if dimensions differ.
-        distance: "euclidean", the mean of squared differences; or "cosine".
+        {options}
 
     Example:
         >>> import sentencode as se
@@ -287,17 +278,16 @@ class RowRegression(Head):
     labels = "int64"
 
     projection: bool | None = None
-    distance: Literal["euclidean", "cosine"] = "euclidean"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.projection is not None:
             checked_bool("projection", self.projection)
-        _check_distance(self.distance)
 
     def core_options(self, dim: int, sides: int, learnt: int) -> dict[str, Any]:
         """As in `Head`."""
         projection = dim != learnt if self.projection is None else self.projection
-        return {"features": dim, "targets": learnt, "projection": projection, "distance": self.distance}
+        return {**self._core_options(), "features": dim, "targets": learnt, "projection": projection}
 
     def learn(self, y: Any) -> int:
         """Return the dimensions of the teacher's embeddings."""
@@ -341,7 +331,7 @@ def as_head(head: Any) -> Head | None:
     name = options.pop("kind", None)
     if name not in _KINDS:
         raise ValueError(f"head: kind must be one of {', '.join(sorted(_KINDS))}, got {name!r:.40}")
-    if unknown := set(options) - {field.name for field in fields(_KINDS[name])}:
+    if unknown := options.keys() - inspect.signature(_KINDS[name]).parameters.keys():
         raise ValueError(f"head: {name} has no option {min(unknown)!r}")
     if isinstance(options.get("class_weight"), list):
         options["class_weight"] = dict(options["class_weight"])
@@ -405,8 +395,3 @@ def _scores(y: Any, what: str, axes: int) -> npt.NDArray[np.float64]:
     if not np.isfinite(values).all():
         raise ValueError(f"{what} must be finite")
     return values
-
-
-def _check_distance(distance: Any) -> None:
-    if distance not in ("euclidean", "cosine"):
-        raise ValueError(f"distance must be 'euclidean' or 'cosine', got {distance!r}")

@@ -24,9 +24,9 @@ std::unique_ptr<Laes> fitted(const Example& example, const Texts& texts, const O
   return laes;
 }
 
-TEST(LaesMemory, IsThatOfAllDirections) {
+TEST(LaesMemory, CountsAllDirections) {
   Example example(130);
-  const Texts long_ones(example.ids(27, 10'000, 10'000));  // of more words than may wait
+  const Texts long_ones(example.ids(27, 10'000, 10'000));  // more words than may wait
   Laes one(example.words(), {.max_length = 10'000});
   Laes both(example.words(), {.direction = Options::Direction::both, .max_length = 10'000});
   for (Laes* laes : {&one, &both}) {
@@ -39,7 +39,7 @@ TEST(LaesMemory, IsThatOfAllDirections) {
   }
 }
 
-/// Section V word by word, with the parameters of one direction.
+/// Section V by its definition, with the parameters of one direction.
 Vector slow_embedding(const Example& example, std::span<const std::int32_t> ids, const Laes& laes,
                       Reading reading) {
   const Autoencoder& m = *laes.autoencoder(reading);
@@ -84,12 +84,12 @@ class LaesTest : public ::testing::TestWithParam<Case> {
   Example example_{6};
 };
 
-TEST_P(LaesTest, EncodesAsThePaperWritesIt) {
+TEST_P(LaesTest, EqualsThePaper) {
   const Texts train(example_.ids(80, 1, 7));
   const RaggedIds test = example_.ids(50, 0, 17);
   const auto laes = fitted(example_, train, options(8));
-  const Matrix found = laes->encode(Texts(test).sentences());
-  ASSERT_EQ(found.cols(), laes->dim());
+  const Matrix actual = laes->encode(Texts(test).sentences());
+  ASSERT_EQ(actual.cols(), laes->dim());
   for (std::int64_t i = 0; i < test.size(); ++i) {
     std::vector<Vector> parts;
     if (laes->options().direction != Options::Direction::backward)
@@ -103,12 +103,12 @@ TEST_P(LaesTest, EncodesAsThePaperWritesIt) {
       expected.resize(2 * parts[0].size());
       expected << parts[0], parts[1];
     }
-    ASSERT_EQ(found.cols(), expected.size());
-    EXPECT_LE((found.row(i).transpose() - expected).norm(), 5e-6 * (1 + expected.norm())) << i;
+    ASSERT_EQ(actual.cols(), expected.size());
+    EXPECT_LE((actual.row(i).transpose() - expected).norm(), 5e-6 * (1 + expected.norm())) << i;
   }
 }
 
-TEST_P(LaesTest, ARowDoesNotDependOnItsBatchOrOnThreads) {
+TEST_P(LaesTest, EmbeddingsDoNotDependOnBatchesOrThreads) {
   const auto laes = fitted(example_, Texts(example_.ids(80, 1, 7)), options(8));
   const Texts texts(example_.ids(200, 0, 17));
   const Matrix together = laes->encode(texts.sentences());
@@ -125,7 +125,7 @@ TEST_P(LaesTest, ARowDoesNotDependOnItsBatchOrOnThreads) {
   }
 }
 
-TEST_P(LaesTest, SelectIsAsEncodingWithEachHiddenSize) {
+TEST_P(LaesTest, SelectEqualsEncodingWithEachHiddenSize) {
   const Texts one(example_.ids(60, 0, 9)), two(example_.ids(60, 0, 9));
   std::vector<double> gold;
   for (int i = 0; i < 60; ++i) gold.push_back(std::cos(i * 2.3));
@@ -148,7 +148,7 @@ TEST_P(LaesTest, SelectIsAsEncodingWithEachHiddenSize) {
   }
 }
 
-TEST_P(LaesTest, SavedAndLoadedItIsTheSame) {
+TEST_P(LaesTest, RoundTripsThroughAFile) {
   const TemporaryFolder folder;
   const auto laes = fitted(example_, Texts(example_.ids(80, 1, 7)), options(8));
   const Texts texts(example_.ids(30, 0, 9)), more(example_.ids(30, 1, 9));
@@ -191,7 +191,7 @@ INSTANTIATE_TEST_SUITE_P(
                        ::testing::Values(Options::State::recursive, Options::State::projection)),
     name_of_case);
 
-TEST(Laes, MergedPartsAreTheWholeAndOrderDoesNotMatter) {
+TEST(Laes, MergedPartsEqualTheWholeInAnyOrder) {
   Example example(6);
   const RaggedIds ids = example.ids(90, 0, 8);
   const Texts all(ids), test(example.ids(20, 1, 8));
@@ -200,7 +200,7 @@ TEST(Laes, MergedPartsAreTheWholeAndOrderDoesNotMatter) {
   const Matrix expected = fitted(example, all, options)->encode(test.sentences());
   Laes left(example.words(), options), right(example.words(), options);
   right.partial_fit(all.sentences().slice(0, 40));
-  right.solve();  // takes in what waits, which changes nothing
+  right.solve();  // adds waiting sentences to the sums, which changes nothing
   left.partial_fit(all.sentences().slice(40, 90));
   left.merge(right);
   EXPECT_EQ(left.tokens_seen(), std::ssize(ids.ids));
@@ -209,7 +209,7 @@ TEST(Laes, MergedPartsAreTheWholeAndOrderDoesNotMatter) {
   EXPECT_LT(right.tokens_seen(), left.tokens_seen()) << "merging must not change what is merged";
 }
 
-TEST(Laes, WhoSharesStatisticsDoesNotSeeOthersFitting) {
+TEST(Laes, SharedStatisticsAreCopiedOnWrite) {
   Example example(6);
   const Texts train(example.ids(80, 1, 7)), more(example.ids(80, 1, 7)), test(example.ids(20, 1, 8));
   const auto large = fitted(example, train, {.hidden = 10});
@@ -224,12 +224,12 @@ TEST(Laes, WhoSharesStatisticsDoesNotSeeOthersFitting) {
   EXPECT_LE((larger->encode(test.sentences()) - expected).cwiseAbs().maxCoeff(), 1e-5);
 }
 
-TEST(Laes, AVariantIsWhatWouldHaveBeenFittedSo) {
+TEST(Laes, VariantsEqualAFitWithTheirOptions) {
   Example example(6);
   const Texts train(example.ids(80, 1, 7)), test(example.ids(20, 1, 8));
   const auto both = fitted(
       example, train, {.hidden = 5, .mode = Options::Mode::residual, .direction = Options::Direction::both});
-  for (const std::int64_t hidden : {3, 5, 9}) {  // corners of what is there, and solved for anew
+  for (const std::int64_t hidden : {3, 5, 9}) {  // leading rows of the parameters, and new solutions
     for (const auto mode : {Options::Mode::hidden, Options::Mode::reconstruction, Options::Mode::residual}) {
       for (const auto direction : {Options::Direction::forward, Options::Direction::both}) {
         const Options options{
@@ -242,7 +242,7 @@ TEST(Laes, AVariantIsWhatWouldHaveBeenFittedSo) {
   }
 }
 
-TEST(Laes, StatisticsGoAndComeBack) {
+TEST(Laes, StatisticsRoundTrip) {
   Example example(6);
   const Texts train(example.ids(80, 1, 7)), test(example.ids(20, 1, 8));
   const Options options{.hidden = 6, .direction = Options::Direction::both};
@@ -265,7 +265,7 @@ TEST(Laes, StatisticsGoAndComeBack) {
   EXPECT_THROW_WITH(other.set_statistics(states), InvalidInput, "statistics name word -1");
 }
 
-TEST(Laes, ReconstructionErrorIsThatOfThePapersRecursion) {
+TEST(Laes, ReconstructionErrorEqualsThePapersRecursion) {
   Example example(5);
   const RaggedIds ids = example.ids(60, 0, 9);
   const Texts texts(ids);
@@ -292,7 +292,7 @@ TEST(Laes, ReconstructionErrorIsThatOfThePapersRecursion) {
   }
 }
 
-TEST(Laes, StatesAndDecodingReadBothWays) {
+TEST(Laes, StatesAndDecodingInBothDirections) {
   Example example(5);
   const RaggedIds ids = example.ids(40, 1, 9);
   const auto laes = fitted(example, Texts(ids), {.hidden = 45, .direction = Options::Direction::both});
@@ -318,7 +318,7 @@ TEST(Laes, DegenerateInput) {
     EXPECT_THROW_WITH(laes.solve(), NotFitted, "LAES is not fitted yet");
     laes.partial_fit(Texts{"", "unknown"}.sentences());
     EXPECT_THROW_WITH(laes.solve(), InvalidInput, "no sentence had a known word");
-    laes.partial_fit(Texts{"w1 w2", "w1 w2", "w1 w2"}.sentences());  // all alike
+    laes.partial_fit(Texts{"w1 w2", "w1 w2", "w1 w2"}.sentences());  // equal sentences
     laes.solve();
     EXPECT_EQ(laes.autoencoder(Reading::forward)->rank, 2) << "two prefixes";
     EXPECT_EQ(laes.autoencoder(Reading::forward)->longest, 2);
@@ -333,7 +333,7 @@ TEST(Laes, DegenerateInput) {
   }
 }
 
-/// Presses Ctrl-C when it is asked for the n-th time; on one thread, so that this is always the same place.
+/// Simulates Ctrl-C at the n-th poll, on one thread, so that this is always the same position.
 class Interrupt {
  public:
   explicit Interrupt(int at) : threads_(num_threads()) {
@@ -353,8 +353,8 @@ class Interrupt {
   int threads_;
 };
 
-/// Calls action(n) with Ctrl-C pressed at the n-th place, for every n there is; check() after each that did
-/// not get through. Returns how many those were.
+/// Calls action() with Ctrl-C at the n-th poll, for every n, and check\(\) after each interrupt. Returns the
+/// number of interrupts.
 template <typename Action, typename Check>
 int interrupt_everywhere(const Action& action, const Check& check) {
   for (int n = 1;; ++n) {
@@ -368,7 +368,7 @@ int interrupt_everywhere(const Action& action, const Check& check) {
     if (!interrupted) return n - 1;
     check();
     if (::testing::Test::HasFailure()) {
-      ADD_FAILURE() << "interrupted at place " << n;
+      ADD_FAILURE() << "interrupted at poll " << n;
       return n;
     }
   }
@@ -380,18 +380,19 @@ bool same(const PrefixGram::State& a, const PrefixGram::State& b) {
          a.gram.rows() == b.gram.rows() && a.gram == b.gram && a.sums == b.sums;
 }
 
-/// The statistics once batches, or all that waits, are taken in: that changes nothing of what is known.
-std::vector<PrefixGram::State> taken_in(const Example& example, const Laes& laes, bool batches_alone) {
+/// The statistics after full batches, or all waiting sentences, were added to the sums.
+std::vector<PrefixGram::State> absorbed_statistics(const Example& example, const Laes& laes,
+                                                   bool batches_alone) {
   std::vector<PrefixGram::State> result;
   for (PrefixGram::State& state : laes.statistics()) {
-    PrefixGram gram(std::move(state));  // refuses sums that are not of what was counted
+    PrefixGram gram(std::move(state));  // refuses sums that contradict the counts
     batches_alone ? gram.absorb_batches(example.words()) : gram.absorb(example.words());
     result.push_back(gram.state());
   }
   return result;
 }
 
-/// Every direction is as it was, or as it was and taken in.
+/// Whether each direction is unchanged, at most with waiting sentences added to the sums.
 bool unchanged(const Laes& laes, const std::vector<PrefixGram::State>& before,
                const std::vector<PrefixGram::State>& absorbed) {
   const auto now = laes.statistics();
@@ -402,26 +403,27 @@ bool unchanged(const Laes& laes, const std::vector<PrefixGram::State>& before,
   return result;
 }
 
-TEST(Laes, InterruptedAnywhereItHasLearntAllOfABlockOrNothing) {
+TEST(Laes, InterruptsAddWholeBlocksOrNothing) {
   Example example(2, 9);
   const Options options{.hidden = 3, .direction = Options::Direction::both};
-  // So long that few of them are a batch, and there are few places to stop at.
+  // Long sentences: few of them fill a batch, so that there are few polls.
   const Texts most(example.ids(PrefixGram::kWaiting / 62, 62, 64)), rest(example.ids(40, 60, 64));
   Laes laes(example.words(), options), expected(example.words(), options);
   laes.partial_fit(most.sentences());
   expected.partial_fit(most.sentences());
   expected.partial_fit(rest.sentences());
-  auto before = laes.statistics(), absorbed = taken_in(example, laes, true);
+  auto before = laes.statistics(), absorbed = absorbed_statistics(example, laes, true);
   EXPECT_GT(interrupt_everywhere([&] { laes.partial_fit(rest.sentences()); },
                                  [&] { EXPECT_TRUE(unchanged(laes, before, absorbed)); }),
             100);
   before = laes.statistics();
-  EXPECT_FALSE(before[1].counts.empty()) << "a batch was to be taken in";
+  EXPECT_FALSE(before[1].counts.empty()) << "a batch should have been added to the sums";
   for (std::size_t d = 0; d < 2; ++d) {
-    EXPECT_TRUE(same(before[d], expected.statistics()[d])) << "another try is as if there had been one";
+    EXPECT_TRUE(same(before[d], expected.statistics()[d]))
+        << "the retry must have the same result as a single call";
   }
 
-  absorbed = taken_in(example, laes, false);
+  absorbed = absorbed_statistics(example, laes, false);
   EXPECT_GT(interrupt_everywhere([&] { laes.solve(); },
                                  [&] {
                                    EXPECT_FALSE(laes.fitted());
@@ -432,7 +434,7 @@ TEST(Laes, InterruptedAnywhereItHasLearntAllOfABlockOrNothing) {
   EXPECT_EQ(laes.encode(rest.sentences()), expected.encode(rest.sentences()));
 }
 
-TEST(Laes, WhatIsNotSolvedForEncodesAsBefore) {
+TEST(Laes, EncodesWithOldParametersUntilSolved) {
   Example example(6);
   const Texts train(example.ids(200, 1, 9)), more(example.ids(200, 1, 9)), test(example.ids(20, 1, 8));
   Laes laes(example.words(), {.hidden = 4});
@@ -450,26 +452,26 @@ TEST(Laes, WhatIsNotSolvedForEncodesAsBefore) {
   EXPECT_NE(laes.encode(test.sentences()), before);
 }
 
-/// Whoever asks for Ctrl-C may wait for threads that look at the encoder: Python's have the GIL then.
-TEST(Laes, NobodyWaitsForWhoeverFits) {
-  static Laes* looked_at = nullptr;
-  static int looked = 0, late = 0;
+/// The poll for Ctrl-C may wait for threads that use the encoder, as Python threads hold the GIL.
+TEST(Laes, EncodingDoesNotWaitForFitting) {
+  static Laes* encoder = nullptr;
+  static int polls = 0, late = 0;
   Example example(2, 9);
   const Texts most(example.ids(PrefixGram::kWaiting / 62, 62, 64)), rest(example.ids(40, 60, 64));
   Laes laes(example.words(), {.hidden = 3, .direction = Options::Direction::both});
   laes.partial_fit(rest.sentences());
   laes.solve();
   laes.partial_fit(most.sentences());
-  looked_at = &laes;
+  encoder = &laes;
   set_interrupt_check([] {
-    if (late > 0 || ++looked % 16 != 0) return false;
+    if (late > 0 || ++polls % 16 != 0) return false;
     const auto done = std::make_shared<std::promise<void>>();
     auto future = done->get_future();
     std::thread([done] {
-      (void)looked_at->tokens_seen();
-      (void)looked_at->statistics();
-      (void)looked_at->encode(Texts{"w1 w2"}.sentences());
-      (void)looked_at->to_bytes(false);
+      (void)encoder->tokens_seen();
+      (void)encoder->statistics();
+      (void)encoder->encode(Texts{"w1 w2"}.sentences());
+      (void)encoder->to_bytes(false);
       done->set_value();
     }).detach();
     if (future.wait_for(std::chrono::seconds(20)) != std::future_status::ready) ++late;
@@ -478,11 +480,11 @@ TEST(Laes, NobodyWaitsForWhoeverFits) {
   EXPECT_NO_THROW(laes.partial_fit(rest.sentences()));
   EXPECT_NO_THROW(laes.solve());
   set_interrupt_check(nullptr);
-  EXPECT_GT(looked, 16);
+  EXPECT_GT(polls, 16);
   EXPECT_EQ(late, 0);
 }
 
-TEST(Laes, FittingAndReadingSideBySide) {  // for ThreadSanitizer
+TEST(Laes, FitsAndEncodesConcurrently) {  // for ThreadSanitizer
   Example example(4);
   const RaggedIds ids = example.ids(120, 1, 9);
   const Texts texts(ids);
@@ -509,7 +511,7 @@ TEST(Laes, FittingAndReadingSideBySide) {  // for ThreadSanitizer
   EXPECT_EQ(laes.tokens_seen(), 21 * std::ssize(ids.ids)) << "all that was fitted to";
 }
 
-TEST(Laes, ASignalsHandlerCannotFitWhatIsBeingFitted) {
+TEST(Laes, SignalHandlersCannotFitTheSameEncoder) {
   static Laes* fitted_to = nullptr;
   Example example(2, 9);
   const Texts most(example.ids(PrefixGram::kWaiting / 62, 62, 64));
@@ -526,8 +528,8 @@ TEST(Laes, ASignalsHandlerCannotFitWhatIsBeingFitted) {
   EXPECT_NO_THROW(laes.solve());
 }
 
-TEST(Laes, LongSentencesAreTakenInPieces) {
-  // Longer than what is multiplied at once, among short ones.
+TEST(Laes, SplitsLongSentences) {
+  // Longer than the words of one product, among short ones.
   Example example(3);
   RaggedIds ids = example.ids(30, 0, 9);
   const RaggedIds long_one = example.ids(1, 70'000, 70'000);
@@ -537,12 +539,12 @@ TEST(Laes, LongSentencesAreTakenInPieces) {
   for (const auto state : {Options::State::recursive, Options::State::projection}) {
     const auto laes =
         fitted(example, Texts(example.ids(60, 1, 9)), {.hidden = 6, .center = true, .state = state});
-    const Matrix found = laes->encode(texts.sentences());
+    const Matrix actual = laes->encode(texts.sentences());
     for (const std::int64_t i : {std::int64_t{0}, ids.size() - 1}) {
       const Vector expected = slow_embedding(example, ids[i], *laes, Reading::forward);
-      EXPECT_LE((found.row(i).transpose() - expected).norm(), 1e-5 * (1 + expected.norm())) << i;
+      EXPECT_LE((actual.row(i).transpose() - expected).norm(), 1e-5 * (1 + expected.norm())) << i;
     }
-    // Of a sentence and itself the cosine is 1, however it was cut.
+    // The cosine of a sentence with itself is 1, however it was divided.
     const std::vector<std::int64_t> sizes{2, 6};
     const std::vector<double> errors = laes->reconstruction_error(texts.sentences(), sizes, Reading::forward);
     const auto small = laes->resized(2, Options::Direction::forward, Options::Combine::sum);
@@ -561,12 +563,10 @@ TEST(Laes, LongSentencesAreTakenInPieces) {
   }
 }
 
-TEST(Laes, RefusesOptionsThatMakeNoSense) {
+TEST(Laes, RefusesInvalidOptions) {
   Example example(5);
   EXPECT_THROW_WITH(Laes(example.words(), {.hidden = 0}), InvalidInput, "hidden must be at least 1, got 0");
   EXPECT_THROW_WITH(Laes(example.words(), {.max_length = 0}), InvalidInput, "max_length must be 1 to 10000");
-  EXPECT_THROW_WITH(parse_enum<Options::Mode>("best"), InvalidInput,
-                    "mode must be 'hidden', 'reconstruction' or 'residual', got 'best'");
   const auto laes = fitted(example, Texts{"w1 w2", "w3"}, {.hidden = 2});
   EXPECT_THROW_WITH(laes->autoencoder(Reading::backward), InvalidInput, "it has no backward part");
   EXPECT_THROW_WITH(laes->resized(1, Options::Direction::both, Options::Combine::sum), InvalidInput,

@@ -46,10 +46,6 @@ TEST(Convolution, OnlyCausalWindowsHaveSteps) {
   const Convolution same(4, 3, 3, Activation::none, Padding::same);
   EXPECT_THROW(same.empty_cache(2, at::zeros({1})), c10::ValueError);
   EXPECT_THROW(same.step(at::zeros({2, 4}), at::zeros({2, 2, 4})), c10::ValueError);
-  for (const Padding padding : {Padding::valid, Padding::same, Padding::causal}) {
-    EXPECT_EQ(parse_padding(padding_name(padding)), padding);
-  }
-  EXPECT_THROW(parse_padding("full"), InvalidInput);
 }
 
 TEST(Convolution, LimitOfParametersAndElements) {

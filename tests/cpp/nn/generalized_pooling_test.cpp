@@ -72,7 +72,7 @@ TEST_P(AttentionPoolingOn, EqualsTheCpu) {
       pooling.to(device);
       const auto there = h.to(device), sizes = lengths.to(device);
       for (const bool kernel : {false, true}) {
-        SCOPED_TRACE(concat(scores_name(scores), ", ", activation_name(activation), ", kernel ", kernel));
+        SCOPED_TRACE(concat(name_of(scores), ", ", name_of(activation), ", kernel ", kernel));
         const auto actual =
             outputs_of(pooling, there, [&](const auto& x) { return pooling.composed(x, sizes, kernel); });
         ASSERT_EQ(actual.size(), expected.size());
@@ -101,11 +101,7 @@ TEST(AttentionPooling, ReportsWhetherAPenaltyIsActive) {
   EXPECT_EQ(equal_heads.active.item<float>(), 1);
 }
 
-TEST(AttentionPooling, ParsesOptions) {
-  EXPECT_EQ(parse_scores("scalar"), Scores::scalar);
-  EXPECT_EQ(parse_penalty("embeddings"), Penalty::embeddings);
-  EXPECT_THROW(parse_scores("matrix"), InvalidInput);
-  EXPECT_THROW(parse_penalty("words"), InvalidInput);
+TEST(AttentionPooling, ChecksSizes) {
   EXPECT_THROW(AttentionPooling({.features = 6, .hidden = 4, .heads = 0}), InvalidInput);
 }
 

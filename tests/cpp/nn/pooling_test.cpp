@@ -3,8 +3,6 @@
 #include <ATen/Functions.h>
 #include <gtest/gtest.h>
 
-#include "sentencode/error.h"
-
 namespace sentencode::nn {
 namespace {
 
@@ -22,13 +20,6 @@ TEST(MaskedPooling, LastIsTheLastUnmaskedWord) {
   const auto mask = at::tensor({1, 1, 1, 0, 0, 0}).view({3, 2}).to(at::kBool);
   EXPECT_TRUE(at::equal(masked_pooling(x, mask, Pooling::last),
                         at::tensor({2.F, 3.F, 4.F, 5.F, 0.F, 0.F}).view({3, 2})));
-}
-
-TEST(MaskedPooling, NamesRoundTrip) {
-  for (const Pooling pooling : {Pooling::mean, Pooling::max, Pooling::mean_max, Pooling::last}) {
-    EXPECT_EQ(parse_pooling(pooling_name(pooling)), pooling);
-  }
-  EXPECT_THROW(parse_pooling("median"), InvalidInput);
 }
 
 }  // namespace

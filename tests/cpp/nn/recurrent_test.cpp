@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "nn/on_device.h"
-#include "sentencode/error.h"
 
 namespace sentencode::nn {
 namespace {
@@ -36,13 +35,6 @@ TEST_P(RecurrentStackOn, StepsEqualForward) {
   for (std::int64_t t = 0; t < 5; ++t) std::tie(output, state) = stack.step(x.select(1, t), state);
   EXPECT_TRUE(at::allclose(output, whole.output.select(1, 4), 1e-5, 1e-6));
   EXPECT_TRUE(at::allclose(state[1], whole.state[1], 1e-5, 1e-6));
-}
-
-TEST(RecurrentStack, ParsesOptions) {
-  EXPECT_EQ(parse_cell("lstm"), Cell::lstm);
-  EXPECT_EQ(parse_shortcuts("input"), Shortcuts::input);
-  EXPECT_THROW(parse_cell("rnn"), InvalidInput);
-  EXPECT_THROW(parse_shortcuts(""), InvalidInput);
 }
 
 }  // namespace

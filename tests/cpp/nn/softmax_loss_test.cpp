@@ -27,11 +27,6 @@ TEST_P(SoftmaxLossOn, ChunksEqualTheWhole) {
   EXPECT_TRUE(at::allclose(grad_W, W.grad()));
 }
 
-TEST(SoftmaxLoss, ParsesReductions) {
-  EXPECT_EQ(parse_reduction("sum"), Reduction::sum);
-  EXPECT_THROW(parse_reduction("none"), InvalidInput);
-}
-
 TEST(Negatives, SampleOfAllWords) {
   const auto negatives = draw_negatives(expected_counts(log_uniform_distribution(5), 5));
   EXPECT_TRUE(at::equal(negatives.ids, at::arange(5)));

@@ -40,7 +40,7 @@ class ReadVectors : public testing::Test {
   ReadReport report;
 };
 
-TEST_F(ReadVectors, KnowsTheTextFormats) {
+TEST_F(ReadVectors, ReadsTheTextFormats) {
   const char* const kBodies[] = {"the 0.5 -1.25\ncat 1e-3 2\n",         // GloVe
                                  "2 2\nthe 0.5 -1.25\ncat 1e-3 2\n",    // word2vec
                                  "2 2\nthe 0.5 -1.25 \ncat 1e-3 2 \n",  // fastText
@@ -68,7 +68,7 @@ TEST_F(ReadVectors, SplitsFromTheRight) {
   EXPECT_EQ(row_of(*read(". . 4 5\n", {.dim = 2}), ". ."), (Row{4, 5}));
 }
 
-TEST_F(ReadVectors, TellsAHeaderFromAWordThatIsANumber) {
+TEST_F(ReadVectors, DistinguishesAHeaderFromANumericWord) {
   EXPECT_EQ(read("2 1\na 5\nb 6\n")->size(), 2);
   EXPECT_EQ(row_of(*read("7 3\n8 4\n9 5\n", {.dim = 1}), "7"), Row{3});
   EXPECT_EQ(row_of(*read("7 3\n", {.dim = 1}), "7"), Row{3});
@@ -87,7 +87,7 @@ TEST_F(ReadVectors, KeepsTheFirstOfDuplicatesAndRepairsBytes) {
   EXPECT_EQ(report.repaired, 3);
 }
 
-TEST_F(ReadVectors, SaysWhatIsWrongAndWhere) {
+TEST_F(ReadVectors, ErrorsNameThePosition) {
   struct Bad {
     std::string content;
     const char* message;
@@ -111,7 +111,7 @@ TEST_F(ReadVectors, SaysWhatIsWrongAndWhere) {
       {std::string("\xba\x16\x4f\x2f\x0c\0\0\0", 8), "byte 8: the file ends within the model's arguments"},
       {"PK\x03\x04", "damaged zip archive at byte 4: its list of files is missing"},
       {"a 1\nb 3e19\n", "line 2: number 1 of the vector of 'b' is 3e+19, too large: squares"},
-      {"2 3\na " + raw({1, 2, 3}) + "b " + raw({4, 5}), "word 2 is cut off"},
+      {"2 3\na " + raw({1, 2, 3}) + "b " + raw({4, 5}), "word 2 is incomplete"},
       {"2 3\na " + raw({1, 2, 3}) + "b " + raw({4, NAN, 5}),
        "vector 2: number 2 of the vector of 'b' is nan"},
       {"1 3\n" + std::string(70'000, '\x01') + " " + raw({1, 2, 3}), "no space ends word 1"},
@@ -138,7 +138,7 @@ TEST_F(ReadVectors, ReadsWord2vecBinaryWithAndWithoutLineFeeds) {
     EXPECT_EQ(row_of(*vectors, "c\xc3\xa9"), (Row{1e-3F, 2.0F}));
     EXPECT_EQ(row_of(*vectors, "x\xEF\xBF\xBD"), (Row{3, 4}));
   }
-  // A header that does not fit what follows: too few words, or numbers of another width.
+  // A header that does not match the content: too few words, or another dimension.
   const std::string two = "a " + raw({1, 2}) + "b " + raw({3, 4});
   EXPECT_THROW_WITH(read("1 2\n" + two), FormatError,
                     "the header says 1 words of 2 numbers, but more follows");
@@ -163,7 +163,7 @@ TEST_F(ReadVectors, ReadsBlocksOfAFewBytes) {
   }
 }
 
-TEST_F(ReadVectors, TakesOnlyWhatIsAskedFor) {
+TEST_F(ReadVectors, ReadsOnlyRequestedWords) {
   std::string text, binary = "100 2\n";
   for (int i = 0; i < 100; ++i) {
     text += concat("w", i, " ", i, " 0.5\n", i % 10 == 0 ? "\n" : "");
@@ -188,7 +188,7 @@ TEST_F(ReadVectors, TakesOnlyWhatIsAskedFor) {
   EXPECT_EQ(read("a 1 2\n. . 3 4\nb 5 6\n", {.only = &spaced})->size(), 1);
 }
 
-TEST_F(ReadVectors, GivesTheSameWhateverTheBlocksAndThreads) {
+TEST_F(ReadVectors, DoesNotDependOnBlocksAndThreads) {
   std::mt19937 random(41);
   std::string text, binary = "3000 7\n";
   for (int i = 0; i < 3000; ++i) {
@@ -228,7 +228,7 @@ TEST_F(ReadVectors, CountsLinesAcrossBlocks) {
   EXPECT_THROW_WITH(read(text, {.block_bytes = 1000}), FormatError, "line 4322: number 1 of 1 is 'x'");
 }
 
-TEST_F(ReadVectors, ReportsProgressAndPassesItsExceptionsOn) {
+TEST_F(ReadVectors, ReportsProgressAndRethrowsItsExceptions) {
   std::string text;
   for (int i = 0; i < 5000; ++i) text += concat("w", i, " 1 2 3\n");
   std::vector<std::int64_t> seen;
@@ -267,8 +267,7 @@ TEST_F(ReadVectors, SurvivesTruncationAndFlippedBits) {
   std::mt19937 random(43);
   for (const std::string& whole : {text, binary}) {
     for (std::size_t length = 0; length < whole.size(); ++length) {
-      try {  // what is left of a text may be a sound, shorter one; of a file that says how many rows it has,
-             // never
+      try {  // a truncated text may be valid, unless its header has the number of rows
         read(whole.substr(0, length));
         EXPECT_GE(length + 6, whole.size()) << whole.substr(0, length);
       } catch (const FormatError&) {
@@ -286,7 +285,7 @@ TEST_F(ReadVectors, SurvivesTruncationAndFlippedBits) {
   }
 }
 
-TEST_F(ReadVectors, ReadsBackWhatItWrites) {
+TEST_F(ReadVectors, RoundTrips) {
   std::mt19937 random(47);
   Matrix rows(20'000, 5);
   StringTable words;
@@ -343,14 +342,14 @@ TEST(ParseFloat, RoundsAsTheLibraryDoes) {
     std::snprintf(text, sizeof text, "%.*f", static_cast<int>(random() % 10),
                   static_cast<double>(value) * 1e-30);
     expect_parsed(text);
-    // The middle between two floats, and what lies just beside it, where a second rounding would go wrong.
+    // The middle between two floats and its neighbours, where rounding twice would be wrong.
     const double middle = (static_cast<double>(value) + static_cast<double>(next)) / 2.0;
     std::snprintf(text, sizeof text, "%.*g", static_cast<int>(8 + random() % 10), middle);
     expect_parsed(text);
   }
 }
 
-TEST(ParseFloat, KnowsTheCorners) {
+TEST(ParseFloat, HandlesCornerCases) {
   for (const char* text : {"0",
                            "-0",
                            "0.0",

@@ -76,7 +76,7 @@ def test_failed_tasks_do_not_stop_others():
     ]
     report = run(sometimes, tasks)
     assert list(report) == ["mine", "alone", "odd", "alike"]
-    assert report["alone"].error == "fold 0 trains on one class alone: there is nothing to tell apart"
+    assert report["alone"].error == "fold 0 trains on one class alone: it must have two or more"
     assert "gave NaN or infinity for" in report["odd"].error
     assert all(result.details["data"] for result in report.values())
     assert report["mine"].error is report["alike"].error is None

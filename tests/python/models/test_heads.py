@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import pickle
 from concurrent.futures import ThreadPoolExecutor
@@ -530,14 +531,58 @@ def test_labels_of_validation_must_be_known():
     [
         (lambda: se.Classifier(hidden=0), "hidden must be at least 1"),
         (lambda: se.Classifier(class_weight="some"), "class_weight must be None, 'balanced' or a dict"),
-        (lambda: se.CosineRegression(low=2.0), "high must be more than low=2.0, got 1.0"),
+        (lambda: se.CosineRegression(low=2.0), "high must be more than low=2, got 1"),
         (lambda: se.MultipleNegatives(scale=0.0), "scale must be more than 0"),
         (lambda: se.Triplet(distance="far"), "distance must be 'euclidean' or 'cosine'"),
+        (lambda: se.Classifier(activation="swish"), "activation must be 'none', 'relu', 'gelu' or 'tanh'"),
+        (lambda: se.Classifier(dropout=1), r"dropout must be in \[0, 1\), got 1"),
     ],
 )
 def test_wrong_heads(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: se.Classifier(hidden=2.5), r"hidden must be a whole number, got 2.5 \(float\)"),
+        (lambda: se.Classifier(shortcuts=1), r"shortcuts must be True or False, got 1 \(int\)"),
+        (lambda: se.Triplet(margin="1"), r"margin must be a number, got '1' \(str\)"),
+        (lambda: se.RowRegression(projection="no"), "projection must be True or False"),
+        (lambda: se.Classifier(classes=2), "classes"),  # set by training
+    ],
+)
+def test_options_of_wrong_types(make, message):
+    with pytest.raises(TypeError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        (
+            "Classifier",
+            "Classifier(hidden=600, layers=2, shortcuts=True, activation='relu', dropout=0.5, "
+            "class_weight=None)",
+        ),
+        ("CosineRegression", "CosineRegression(low=0.0, high=1.0)"),
+        ("MultipleNegatives", "MultipleNegatives(scale=20.0)"),
+        ("RowRegression", "RowRegression(projection=None, distance='euclidean')"),
+        ("Triplet", "Triplet(margin=1.0, distance='euclidean')"),
+    ],
+)
+def test_heads_have_the_options_of_cpp(name, shown):
+    kind = getattr(se, name)
+    head = kind()
+    assert repr(head) == shown
+    assert head == kind(*vars(head).values()) == pickle.loads(pickle.dumps(head))
+    assert hash(head) == hash(kind())
+    assert "{options}" not in kind.__doc__
+    for option in vars(head):
+        assert f"\n        {option}: " in kind.__doc__
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        head.scale = 2.0
 
 
 def test_clone_and_search():

@@ -130,7 +130,7 @@ def test_takes_any_layout():
 @pytest.mark.parametrize(
     ("words", "matrix", "counts", "message"),
     [
-        (["a", "a"], np.eye(2), None, "words must differ, but 'a' stands at 0 and 1"),
+        (["a", "a"], np.eye(2), None, "words must differ, but 'a' is at 0 and 1"),
         (["a"], np.eye(2), None, "2 rows for 1 words"),
         (["a", "b"], np.eye(2), [1], "1 counts for 2 words"),
         (["a", "b"], np.eye(2), [0.5, 1], "integers"),

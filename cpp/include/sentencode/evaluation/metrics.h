@@ -12,8 +12,7 @@
 namespace sentencode {
 
 enum class Correlation { pearson, spearman };
-template <>
-inline constexpr EnumNames<2> kEnumNames<Correlation>{"correlation", {"pearson", "spearman"}};
+constexpr EnumNames<2> enum_names(Correlation) { return {"correlation", {"pearson", "spearman"}}; }
 
 /// Correlation in [-1, 1]; NaN if there are fewer than two pairs, or all values of one side are equal.
 double pearson(std::span<const double> x, std::span<const double> y);

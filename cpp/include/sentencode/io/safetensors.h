@@ -81,10 +81,10 @@ class SafeTensors {
   /// safetensors package wrote.
   template <typename T>
   std::span<const T> values(const std::string& name, std::span<const std::int64_t> shape) const {
-    const Tensor& found = tensor(name, dtype_of<T>(), shape);
-    ST_CHECK(reinterpret_cast<std::uintptr_t>(found.bytes.data()) % alignof(T) == 0, FormatError, source(),
+    const Tensor& array = tensor(name, dtype_of<T>(), shape);
+    ST_CHECK(reinterpret_cast<std::uintptr_t>(array.bytes.data()) % alignof(T) == 0, FormatError, source(),
              ": tensor '", name, "' does not lie at a multiple of ", alignof(T), " bytes");
-    return {reinterpret_cast<const T*>(found.bytes.data()), found.bytes.size() / sizeof(T)};
+    return {reinterpret_cast<const T*>(array.bytes.data()), array.bytes.size() / sizeof(T)};
   }
   template <typename T>
   std::span<const T> values(const std::string& name, std::initializer_list<std::int64_t> shape) const {

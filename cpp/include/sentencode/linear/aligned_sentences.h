@@ -30,9 +30,8 @@ class AlignedSentences {
     return k < longest() ? longer_[static_cast<std::size_t>(k)] : 0;
   }
 
-  /// x of positions [first, last), minus centre unless that is empty: longer(first) rows, then longer(first +
-  /// 1),
-  /// ... Adds each row's words to `sum` [size, n], unless it is null.
+  /// x of positions [first, last), minus centre unless that is empty: longer(first) rows, then longer(first
+  /// + 1), ... Adds each row's words to `sum` [size, n], unless it is null.
   Matrix words(const WeightedWords& words, const Vector& centre, std::int64_t first, std::int64_t last,
                Matrix* sum = nullptr) const;
 

@@ -24,14 +24,13 @@ struct LaesOptions {
   std::int64_t max_length = 64;  // words of a sentence used by fit: memory grows with its square
 };
 
-template <>
-inline constexpr EnumNames<3> kEnumNames<LaesOptions::Mode>{"mode", {"hidden", "reconstruction", "residual"}};
-template <>
-inline constexpr EnumNames<3> kEnumNames<LaesOptions::Direction>{"direction",
-                                                                 {"forward", "backward", "both"}};
-template <>
-inline constexpr EnumNames<2> kEnumNames<LaesOptions::Combine>{"combine", {"sum", "concat"}};
-template <>
-inline constexpr EnumNames<2> kEnumNames<LaesOptions::State>{"state", {"recursive", "projection"}};
+constexpr EnumNames<3> enum_names(LaesOptions::Mode) {
+  return {"mode", {"hidden", "reconstruction", "residual"}};
+}
+constexpr EnumNames<3> enum_names(LaesOptions::Direction) {
+  return {"direction", {"forward", "backward", "both"}};
+}
+constexpr EnumNames<2> enum_names(LaesOptions::Combine) { return {"combine", {"sum", "concat"}}; }
+constexpr EnumNames<2> enum_names(LaesOptions::State) { return {"state", {"recursive", "projection"}}; }
 
 }  // namespace sentencode

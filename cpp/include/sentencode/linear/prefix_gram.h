@@ -14,8 +14,7 @@ namespace sentencode {
 
 /// The direction in which a sentence is read.
 enum class Reading { forward, backward };
-template <>
-inline constexpr EnumNames<2> kEnumNames<Reading>{"direction", {"forward", "backward"}};
+constexpr EnumNames<2> enum_names(Reading) { return {"direction", {"forward", "backward"}}; }
 
 /// The statistics of the linear autoencoder for sequences, whose size does not depend on the number of
 /// sentences. With the paper's data matrix Xi (one row per prefix of every sentence, last word first)

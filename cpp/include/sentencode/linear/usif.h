@@ -32,7 +32,6 @@ class Usif final : public CommonDirections {
   Normalize normalize_;
 };
 
-template <>
-inline constexpr EnumNames<2> kEnumNames<Usif::Normalize>{"normalize", {"dimension", "none"}};
+constexpr EnumNames<2> enum_names(Usif::Normalize) { return {"normalize", {"dimension", "none"}}; }
 
 }  // namespace sentencode

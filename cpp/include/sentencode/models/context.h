@@ -1,9 +1,7 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
-#include <string_view>
 
 #include "sentencode/models/context_decoder.h"
 #include "sentencode/models/writing_network.h"
@@ -17,8 +15,8 @@ namespace sentencode::models {
 /// samples of its own predictions, or words sampled uniformly from the table.
 enum class Feeding { teacher_forcing, always_sampling, uniform_sampling };
 
-constexpr std::array<std::string_view, 3> names(Feeding) {
-  return {"teacher_forcing", "always_sampling", "uniform_sampling"};
+constexpr EnumNames<3> enum_names(Feeding) {
+  return {"feeding", {"teacher_forcing", "always_sampling", "uniform_sampling"}};
 }
 
 struct ContextOptions {
@@ -44,8 +42,7 @@ void for_options(Options& of, const Visit& visit) {
   visit(
       "decoder", of.decoder.kind,
       {"\"cnn\" (the paper's): a linear map for each position, then two convolutions. \"rnn\": the maps, "
-       "then "
-       "a bidirectional GRU with half of `features` a direction, which has about as many parameters. "
+       "then a bidirectional GRU with half of `features` a direction, which has about as many parameters. "
        "\"autoregressive_rnn\": a GRU of `features` units, initialised with tanh(W z + b). "
        "\"autoregressive_cnn\": causal convolutions, whose first layer adds the previous word to the map of "
        "each position."});

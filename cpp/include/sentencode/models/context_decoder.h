@@ -3,10 +3,8 @@
 #include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
 
-#include <array>
 #include <cstdint>
 #include <memory>
-#include <string_view>
 #include <utility>
 
 #include "sentencode/models/sentence_network.h"
@@ -18,8 +16,8 @@ namespace sentencode::models {
 /// recurrent network, or each from the previous ones.
 enum class ContextDecoding { cnn, rnn, autoregressive_cnn, autoregressive_rnn };
 
-constexpr std::array<std::string_view, 4> names(ContextDecoding) {
-  return {"cnn", "rnn", "autoregressive_cnn", "autoregressive_rnn"};
+constexpr EnumNames<4> enum_names(ContextDecoding) {
+  return {"decoder", {"cnn", "rnn", "autoregressive_cnn", "autoregressive_rnn"}};
 }
 
 struct ContextDecoderOptions {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -21,8 +20,8 @@ namespace sentencode::models {
 /// scalars as weights, or by one of the poolings that it is compared with.
 enum class SentencePooling { generalized, scalar, mean, max, mean_max, last };
 
-constexpr std::array<std::string_view, 6> names(SentencePooling) {
-  return {"generalized", "scalar", "mean", "max", "mean_max", "last"};
+constexpr EnumNames<6> enum_names(SentencePooling) {
+  return {"pooling", {"generalized", "scalar", "mean", "max", "mean_max", "last"}};
 }
 
 struct GeneralizedPoolingOptions {
@@ -70,10 +69,10 @@ void for_options(Options& of, const Visit& visit) {
         at_least(1, "Window widths of the character filters, in characters."));
   visit("hidden", of.hidden, at_least(1, "Units of each direction of an LSTM."));
   visit("layers", of.layers, at_least(1, "Number of stacked bidirectional LSTMs."));
-  visit(
-      "shortcuts", of.shortcuts,
-      {"Inputs of a layer above the first besides the layer below: \"none\", the \"input\" of the stack (the "
-       "paper's), or \"all\", the input and all layers below."});
+  visit("shortcuts", of.shortcuts,
+        {"Inputs of a layer above the first in addition to the layer below: \"none\", the \"input\" of the "
+         "stack (the "
+         "paper's), or \"all\", the input and all layers below."});
   visit("dropout", of.dropout, dropout_probability("Dropout probability of the word vectors."));
   visit("boundaries", of.boundaries,
         {"Adds a symbol before the first and after the last word of a sentence, whose vectors are trained."});

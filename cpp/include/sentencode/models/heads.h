@@ -3,11 +3,9 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "sentencode/models/head.h"
@@ -20,9 +18,9 @@ class LinearImpl;
 namespace sentencode::models {
 
 struct ClassifierOptions {
-  std::int64_t features = 1;  // Z
-  std::int64_t sentences = 1;
-  std::int64_t classes = 2;
+  std::int64_t features = 0;  // Z
+  std::int64_t sentences = 0;
+  std::int64_t classes = 0;
   std::int64_t hidden = 600;
   std::int64_t layers = 2;
   bool shortcuts = true;
@@ -38,7 +36,8 @@ void for_options(Options& of, const Visit& visit) {
   visit("hidden", of.hidden, at_least(1, "Units of each hidden layer."));
   visit("layers", of.layers, at_least(0, "Number of hidden layers; 0: logistic regression."));
   visit("shortcuts", of.shortcuts, {"Makes the input an input of every hidden layer."});
-  visit("activation", of.activation, {"Activation of the hidden layers."});
+  visit("activation", of.activation,
+        {"Activation of the hidden layers: \"none\", \"relu\", \"gelu\" or \"tanh\"."});
   visit("dropout", of.dropout, dropout_probability("Dropout probability of the hidden layers."));
 }
 
@@ -66,12 +65,14 @@ class Classifier : public Head {
 struct CosineRegressionOptions {
   double low = 0;
   double high = 1;
+
+  void check() const;  // InvalidInput if high is not more than low
 };
 
 template <OptionsOf<CosineRegressionOptions> Options, typename Visit>
 void for_options(Options& of, const Visit& visit) {
   visit("low", of.low, {"The score of a cosine of 0."});
-  visit("high", of.high, {"The score of a cosine of 1."});
+  visit("high", of.high, {"The score of a cosine of 1; 5 in STSBenchmark."});
 }
 
 /// Regresses the score y of a pair on its cosine: (cos(a, b) - (y - low) / (high - low))^2.
@@ -94,12 +95,12 @@ struct MultipleNegativesOptions {
 
 template <OptionsOf<MultipleNegativesOptions> Options, typename Visit>
 void for_options(Options& of, const Visit& visit) {
-  visit("scale", of.scale, {"Factor of the cosines in the softmax."});
+  visit("scale", of.scale, more_than(0, "Factor of the cosines in the softmax."));
 }
 
-/// Finds the partner of a sentence among those of the batch (Henderson et al. 2017): -log softmax_j(scale
-/// cos(a_i, p_j)) at i = j. The third sentences of triples are further negatives. Each process ranks the
-/// sentences of its own part of the batch.
+/// Ranks the partner of a sentence above those of the others in the batch (Henderson et al. 2017):
+/// -log softmax_j(scale cos(a_i, p_j)) at i = j. The third sentences of triples are further negatives. Each
+/// process ranks its part of the batch.
 class MultipleNegatives : public Head {
  public:
   using Options = MultipleNegativesOptions;
@@ -115,7 +116,7 @@ class MultipleNegatives : public Head {
 
 enum class Distance { euclidean, cosine };
 
-constexpr std::array<std::string_view, 2> names(Distance) { return {"euclidean", "cosine"}; }
+constexpr EnumNames<2> enum_names(Distance) { return {"distance", {"euclidean", "cosine"}}; }
 
 struct TripletOptions {
   double margin = 1;
@@ -125,7 +126,7 @@ struct TripletOptions {
 template <OptionsOf<TripletOptions> Options, typename Visit>
 void for_options(Options& of, const Visit& visit) {
   visit("margin", of.margin, at_least(0, "Margin between the two distances."));
-  visit("distance", of.distance, {"Distance of two embeddings."});
+  visit("distance", of.distance, {"Distance of two embeddings: \"euclidean\" or \"cosine\"."});
 }
 
 /// Makes a sentence a closer to p than to n: max(d(a, p) - d(a, n) + margin, 0).
@@ -145,8 +146,8 @@ class Triplet : public Head {
 };
 
 struct RowRegressionOptions {
-  std::int64_t features = 1;  // Z
-  std::int64_t targets = 1;   // Y
+  std::int64_t features = 0;  // Z
+  std::int64_t targets = 0;   // Y
   bool projection = true;
   Distance distance = Distance::euclidean;
 };
@@ -157,7 +158,7 @@ void for_options(Options& of, const Visit& visit) {
   visit("targets", of.targets, at_least(1, "Dimensions of the target embeddings."));
   visit("projection", of.projection,
         {"Maps embeddings linearly to the targets; without it both have the same dimensions."});
-  visit("distance", of.distance, {"Distance of two embeddings."});
+  visit("distance", of.distance, {"\"euclidean\", the mean of squared differences; or \"cosine\"."});
 }
 
 /// Regresses the embeddings of another encoder on the sentence embeddings, or a linear map of them: the mean

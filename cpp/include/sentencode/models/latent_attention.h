@@ -3,10 +3,8 @@
 #include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
 
-#include <array>
 #include <cstdint>
 #include <memory>
-#include <string_view>
 
 #include "sentencode/models/options.h"
 #include "sentencode/nn/add_norm.h"
@@ -19,7 +17,7 @@ namespace sentencode::models {
 /// The paper gives only the probability.
 enum class DropoutPlace { weights, sublayers };
 
-constexpr std::array<std::string_view, 2> names(DropoutPlace) { return {"weights", "sublayers"}; }
+constexpr EnumNames<2> enum_names(DropoutPlace) { return {"dropout_place", {"weights", "sublayers"}}; }
 
 /// Options of the layers of paper 000.
 struct LayerOptions {

@@ -47,7 +47,7 @@ class LSTMAutoencoderNetwork : public LatentAutoencoder {
  private:
   at::Tensor rows(const at::Tensor& z) const;  // [B, dim] -> [B, rows, H]
   at::Tensor drop(const at::Tensor& x) const;  // dropout of the word vectors
-  at::Tensor recur(const Sequences& y) const;  // [B, T, H], in the place of eq. 15
+  at::Tensor recur(const Sequences& y) const;  // [B, T, H], instead of eq. 15
 
   LSTMAutoencoderOptions options_;
   std::shared_ptr<nn::RecurrentStack> encoder_, decoder_;

@@ -1,25 +1,20 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
-#include <string_view>
 
 #include "sentencode/models/autoencoder.h"
 #include "sentencode/models/latent_attention.h"
+#include "sentencode/nn/embedding.h"
 #include "sentencode/nn/pooling.h"
 
 namespace sentencode::models {
-
-enum class PositionEncoding { sinusoidal, learnt };
-
-constexpr std::array<std::string_view, 2> names(PositionEncoding) { return {"sinusoidal", "learnt"}; }
 
 struct MeanMaxOptions {
   AutoencoderOptions words{};
   LayerOptions layers{};
   nn::Pooling pooling = nn::Pooling::mean_max;
-  PositionEncoding positions = PositionEncoding::sinusoidal;
+  nn::PositionEncoding positions = nn::PositionEncoding::sinusoidal;
   std::int64_t places = 34;
 };
 

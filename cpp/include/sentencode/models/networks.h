@@ -55,8 +55,8 @@ std::shared_ptr<SentenceNetwork> make_network(const std::string& config);
 /// The config of a network with its default options. InvalidInput for an unknown kind.
 std::string default_config(const std::string& network);
 
-/// The options of a network of the table as a JSON array: name, kind ("bool", "int", "float", "str", "ints"),
-/// default, choices, low, high, below and text of each.
-std::string described_options(const std::string& network);
+/// The options of a network or head of the tables as a JSON array: name, kind ("bool", "int", "float", "str",
+/// "ints"), default, choices, low, high, below, above and text of each.
+std::string described_options(const std::string& name);
 
 }  // namespace sentencode::models

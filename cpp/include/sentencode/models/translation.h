@@ -1,9 +1,7 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
-#include <string_view>
 #include <vector>
 
 #include "sentencode/models/writing_network.h"
@@ -37,9 +35,10 @@ enum class Architecture {
   trf_attn_attn,  // a Transformer whose decoder attends to the heads of an inner attention
 };
 
-constexpr std::array<std::string_view, 11> names(Architecture) {
-  return {"attn",        "final",    "final_ctx", "avgpool", "avgpool_ctx",  "maxpool",
-          "maxpool_ctx", "attn_ctx", "attn_attn", "trf",     "trf_attn_attn"};
+constexpr EnumNames<11> enum_names(Architecture) {
+  return {"architecture",
+          {"attn", "final", "final_ctx", "avgpool", "avgpool_ctx", "maxpool", "maxpool_ctx", "attn_ctx",
+           "attn_attn", "trf", "trf_attn_attn"}};
 }
 
 struct TranslationOptions {
@@ -66,10 +65,9 @@ void for_options(Options& of, const Visit& visit) {
   visit("architecture", of.architecture,
         {"How the decoder reads the sentence. \"attn\" and \"trf\", a Transformer: it attends to all encoder "
          "states, and there is no sentence embedding. \"final\", \"avgpool\", \"maxpool\": the last state of "
-         "each "
-         "direction, the mean or the maximum of all states initialises the decoder, and with \"_ctx\" is "
-         "also its "
-         "input at each word. \"attn_ctx\": the `heads` of an inner attention are an input at each word. "
+         "each direction, the mean or the maximum of all states initialises the decoder, and with \"_ctx\" "
+         "is also its input at each word. \"attn_ctx\": the `heads` of an inner attention are an input at "
+         "each word. "
          "\"attn_attn\" and \"trf_attn_attn\": the decoder attends to these heads."});
   visit("hidden", of.hidden,
         at_least(1, "Units of each direction of the encoder; of a Transformer half of `features`."));

@@ -65,7 +65,7 @@ class MultiHeadAttention : public torch::nn::Module {
 /// W2 f(W1 x + b1) + b2 at each position. [..., D] -> [..., D]
 class FeedForward : public torch::nn::Module {
  public:
-  FeedForward(std::int64_t features, std::int64_t hidden, const std::string& activation = "relu",
+  FeedForward(std::int64_t features, std::int64_t hidden, Activation activation = Activation::relu,
               double dropout = 0);
   at::Tensor forward(const at::Tensor& x) const;
 

@@ -4,7 +4,6 @@
 #include <torch/nn/module.h>
 
 #include <cstdint>
-#include <string_view>
 #include <utility>
 
 #include "sentencode/nn/linear.h"
@@ -15,9 +14,7 @@ namespace sentencode::nn {
 /// because a sentence that is shorter than the window is padded with zeros. `same`: centred at each word; a
 /// window of even width extends one word further to the right. `causal`: ending at each word.
 enum class Padding { valid, same, causal };
-
-Padding parse_padding(std::string_view name);  // InvalidInput names the choices
-std::string_view padding_name(Padding padding);
+constexpr EnumNames<3> enum_names(Padding) { return {"padding", {"valid", "same", "causal"}}; }
 
 /// One-dimensional convolution: f(W x + b) of each window of words. Padding is zero.
 class Convolution : public torch::nn::Module {

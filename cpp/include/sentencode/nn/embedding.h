@@ -4,7 +4,8 @@
 #include <torch/nn/module.h>
 
 #include <cstdint>
-#include <string>
+
+#include "sentencode/enum_names.h"
 
 namespace sentencode::nn {
 
@@ -32,13 +33,19 @@ class WordEmbedding : public torch::nn::Module {
 at::Tensor sinusoids(std::int64_t begin, std::int64_t length, std::int64_t features,
                      const at::TensorOptions& options = {});
 
+enum class PositionEncoding { sinusoidal, learnt };
+constexpr EnumNames<2> enum_names(PositionEncoding) { return {"positions", {"sinusoidal", "learnt"}}; }
+
+/// What a sentence longer than the table of learnt positions does: an error, or the last row again.
+enum class Beyond { refuse, clamp };
+constexpr EnumNames<2> enum_names(Beyond) { return {"beyond", {"refuse", "clamp"}}; }
+
 /// Position embeddings.
 class Positions : public torch::nn::Module {
  public:
-  /// `kind`: "sinusoidal", for sentences of any length, or "learnt", a table of `length` rows. `beyond` the
-  /// table, "refuse" is an error and "clamp" takes the last row.
-  Positions(std::int64_t features, const std::string& kind = "sinusoidal", std::int64_t length = 512,
-            const std::string& beyond = "refuse");
+  /// Learnt encodings are a table of `length` rows.
+  explicit Positions(std::int64_t features, PositionEncoding kind = PositionEncoding::sinusoidal,
+                     std::int64_t length = 512, Beyond beyond = Beyond::refuse);
 
   /// The embeddings of positions begin, begin + 1, ... for x [..., T, D], in its type -> [T, D]
   at::Tensor forward(const at::Tensor& x, std::int64_t begin = 0) const;
@@ -46,7 +53,7 @@ class Positions : public torch::nn::Module {
 
  private:
   std::int64_t features_;
-  bool clamp_;
+  Beyond beyond_;
   at::Tensor weight_;  // [L, D] if learnt
 };
 

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <string_view>
 
 #include "sentencode/nn/linear.h"
 
@@ -14,13 +13,13 @@ namespace sentencode::nn {
 /// What has a weight: each dimension of a word's vector (paper 002), or the vector as a whole (Lin et al.
 /// 2017; the inner attention of paper 003).
 enum class Scores { vector, scalar };
+constexpr EnumNames<2> enum_names(Scores) { return {"scores", {"vector", "scalar"}}; }
+
 /// What a penalty compares between heads: parameters (eq. 7), attention weights (eq. 8), embeddings (eq. 9).
 enum class Penalty { none, parameters, attention, embeddings };
-
-Scores parse_scores(std::string_view name);  // InvalidInput names the choices
-std::string_view scores_name(Scores scores);
-Penalty parse_penalty(std::string_view name);  // InvalidInput names the choices
-std::string_view penalty_name(Penalty penalty);
+constexpr EnumNames<4> enum_names(Penalty) {
+  return {"penalty", {"none", "parameters", "attention", "embeddings"}};
+}
 
 struct AttentionPoolingOptions {
   std::int64_t features = 0;  // d

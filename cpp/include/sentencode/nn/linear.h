@@ -5,7 +5,8 @@
 
 #include <cstdint>
 #include <memory>
-#include <string_view>
+
+#include "sentencode/enum_names.h"
 
 namespace torch::nn {
 class LinearImpl;
@@ -14,9 +15,8 @@ class LinearImpl;
 namespace sentencode::nn {
 
 enum class Activation { none, relu, gelu, tanh };
+constexpr EnumNames<4> enum_names(Activation) { return {"activation", {"none", "relu", "gelu", "tanh"}}; }
 
-Activation parse_activation(std::string_view name);  // InvalidInput names the choices
-std::string_view activation_name(Activation activation);
 at::Tensor activate(const at::Tensor& x, Activation activation);
 
 /// A linear layer with uniform weights after Glorot and Bengio (2010) and zero bias.

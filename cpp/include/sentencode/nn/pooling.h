@@ -4,15 +4,13 @@
 #include <torch/nn/module.h>
 
 #include <cstdint>
-#include <string>
-#include <string_view>
+
+#include "sentencode/enum_names.h"
 
 namespace sentencode::nn {
 
 enum class Pooling { mean, max, mean_max, last };
-
-Pooling parse_pooling(std::string_view name);  // InvalidInput names the choices
-std::string_view pooling_name(Pooling pooling);
+constexpr EnumNames<4> enum_names(Pooling) { return {"pooling", {"mean", "max", "mean_max", "last"}}; }
 
 /// Width of the output, relative to that of the input.
 std::int64_t pooling_width(Pooling pooling);
@@ -25,7 +23,7 @@ at::Tensor masked_pooling(const at::Tensor& x, const at::Tensor& mask, Pooling p
 /// masked_pooling as a layer.
 class MaskedPooling : public torch::nn::Module {
  public:
-  explicit MaskedPooling(const std::string& pooling = "mean_max");
+  explicit MaskedPooling(Pooling pooling = Pooling::mean_max) : Module("MaskedPooling"), pooling_(pooling) {}
   at::Tensor forward(const at::Tensor& x, const at::Tensor& mask) const;
   void pretty_print(std::ostream& out) const override;
 

@@ -4,22 +4,20 @@
 #include <torch/nn/module.h>
 
 #include <cstdint>
-#include <string_view>
 #include <utility>
 #include <vector>
+
+#include "sentencode/enum_names.h"
 
 namespace sentencode::nn {
 
 enum class Cell { gru, lstm };
-/// The input of the layers above the first: the output of the layer below, together with the input of the
-/// stack
-/// (`input`: paper 002, eq. 1 and 2), or with the input and the outputs of all layers below (`all`).
-enum class Shortcuts { none, input, all };
+constexpr EnumNames<2> enum_names(Cell) { return {"cell", {"gru", "lstm"}}; }
 
-Cell parse_cell(std::string_view name);  // InvalidInput names the choices
-std::string_view cell_name(Cell cell);
-Shortcuts parse_shortcuts(std::string_view name);
-std::string_view shortcuts_name(Shortcuts shortcuts);
+/// The input of the layers above the first: the output of the layer below, with `input` together with the
+/// input of the stack (paper 002, eq. 1 and 2), with `all` also with the outputs of all layers below.
+enum class Shortcuts { none, input, all };
+constexpr EnumNames<3> enum_names(Shortcuts) { return {"shortcuts", {"none", "input", "all"}}; }
 
 struct RecurrentOptions {
   Cell cell = Cell::gru;

@@ -6,13 +6,13 @@
 
 #include <cstdint>
 #include <optional>
-#include <string_view>
+
+#include "sentencode/enum_names.h"
 
 namespace sentencode::nn {
 
 enum class Reduction { mean, sum };
-
-Reduction parse_reduction(std::string_view name);  // InvalidInput names the choices
+constexpr EnumNames<2> enum_names(Reduction) { return {"reduction", {"mean", "sum"}}; }
 
 struct SoftmaxLossOptions {
   double label_smoothing = 0;  // e: the target has probability 1 - e + e / V, each other word e / V

@@ -19,16 +19,16 @@ enum class Split {
   punctuation,  // runs of letters and digits, and every other character by itself; numbers stay whole
   external,     // outside this library (a Python callable, a Hugging Face tokenizer): accepts tokens only
 };
-template <>
-inline constexpr EnumNames<4> kEnumNames<Split>{"split", {"whitespace", "words", "punctuation", "external"}};
+constexpr EnumNames<4> enum_names(Split) {
+  return {"split", {"whitespace", "words", "punctuation", "external"}};
+}
 
 /// How bytes that are not UTF-8 are handled.
 enum class InvalidUtf8 {
   replace,  // each maximal invalid sequence becomes U+FFFD
   refuse,   // InvalidInput that names the byte
 };
-template <>
-inline constexpr EnumNames<2> kEnumNames<InvalidUtf8>{"invalid", {"replace", "refuse"}};
+constexpr EnumNames<2> enum_names(InvalidUtf8) { return {"invalid", {"replace", "refuse"}}; }
 
 /// Tokens of one or more sentences. They are views of the sentence, or of memory owned by this object if
 /// lower-casing or repair changed them: both must outlive the tokens.

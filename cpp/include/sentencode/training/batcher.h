@@ -22,9 +22,9 @@ enum class BatchMode {
   sorted_buffer,  // similar lengths: `buffer_batches` batches of the shuffled order are sorted by length
   token_budget,   // similar lengths: as many examples as fit into `max_tokens`
 };
-template <>
-inline constexpr EnumNames<5> kEnumNames<BatchMode>{
-    "mode", {"plain", "equal_length", "buckets", "sorted_buffer", "token_budget"}};
+constexpr EnumNames<5> enum_names(BatchMode) {
+  return {"mode", {"plain", "equal_length", "buckets", "sorted_buffer", "token_budget"}};
+}
 
 struct BatcherOptions {
   BatchMode mode = BatchMode::equal_length;

@@ -14,8 +14,7 @@
 namespace sentencode {
 
 enum class Labels { none, int64, float32 };
-template <>
-inline constexpr EnumNames<3> kEnumNames<Labels>{"labels", {"none", "int64", "float32"}};
+constexpr EnumNames<3> enum_names(Labels) { return {"labels", {"none", "int64", "float32"}}; }
 
 /// Ids of one field, concatenated over all examples.
 struct ExampleField {

@@ -14,11 +14,10 @@ namespace sentencode {
 /// How words that are not in the vocabulary are treated.
 enum class UnknownWords { symbol, drop_word, drop_example };
 enum class TooLong { drop, truncate };
-template <>
-inline constexpr EnumNames<3> kEnumNames<UnknownWords>{"unknown_words",
-                                                       {"symbol", "drop_word", "drop_example"}};
-template <>
-inline constexpr EnumNames<2> kEnumNames<TooLong>{"too_long", {"drop", "truncate"}};
+constexpr EnumNames<3> enum_names(UnknownWords) {
+  return {"unknown_words", {"symbol", "drop_word", "drop_example"}};
+}
+constexpr EnumNames<2> enum_names(TooLong) { return {"too_long", {"drop", "truncate"}}; }
 
 /// How texts become the ids of one field. A symbol that is a word of the vocabulary has its id; others get
 /// the ids after the vocabulary's, in the order in which fields name them (begin, end, unknown). Fields with

@@ -34,6 +34,9 @@ struct Schedule {
 
   bool operator==(const Schedule&) const = default;
 };
+constexpr EnumNames<4> enum_names(Schedule::Shape) {
+  return {"schedule", {"constant", "linear", "cosine", "inverse_sqrt"}};
+}
 
 struct ScoreSummary {
   std::int64_t best = -1;   // index of the first best score; -1: none
@@ -45,11 +48,3 @@ struct ScoreSummary {
 ScoreSummary summarize(std::span<const double> scores, bool higher_is_better, std::int64_t patience);
 
 }  // namespace sentencode::training
-
-namespace sentencode {
-
-template <>
-inline constexpr EnumNames<4> kEnumNames<training::Schedule::Shape>{
-    "schedule", {"constant", "linear", "cosine", "inverse_sqrt"}};
-
-}  // namespace sentencode

@@ -44,8 +44,7 @@ struct TrainerOptions {
   std::int64_t read_every = 0;      // steps between reads of losses from the device; 0: 1 on a CPU, else 16
   bool bfloat16 = false;            // autocast of matrix products; parameters keep their type
   std::uint64_t seed = 0;
-  std::string settings =
-      "{}";  // JSON object: settings of the model and of anything else that affects training
+  std::string settings = "{}";  // JSON object: settings of the model, and whatever else affects training
 
   void check() const;  // InvalidInput names the member
 };

@@ -17,8 +17,7 @@ enum class WindowWeight {
   harmonic,  // 1 / d: GloVe
   flat,      // 1
 };
-template <>
-inline constexpr EnumNames<3> kEnumNames<WindowWeight>{"weight", {"linear", "harmonic", "flat"}};
+constexpr EnumNames<3> enum_names(WindowWeight) { return {"weight", {"linear", "harmonic", "flat"}}; }
 
 struct WindowOptions {
   int size = 5;  // words on either side; never beyond the sentence

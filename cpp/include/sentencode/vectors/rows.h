@@ -12,8 +12,7 @@
 namespace sentencode {
 
 enum class Storage { float32, float16, int8 };  // int8: one scale a row
-template <>
-inline constexpr EnumNames<3> kEnumNames<Storage>{"storage", {"float32", "float16", "int8"}};
+constexpr EnumNames<3> enum_names(Storage) { return {"storage", {"float32", "float16", "int8"}}; }
 
 constexpr std::size_t element_bytes(Storage storage) {
   return storage == Storage::float32 ? 4 : storage == Storage::float16 ? 2 : 1;

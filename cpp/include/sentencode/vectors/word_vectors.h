@@ -30,9 +30,9 @@ enum class OutOfVocabulary {
   subwords,  // the mean of the rows of its subwords; `skip` if the word has none
 };
 
-template <>
-inline constexpr EnumNames<5> kEnumNames<OutOfVocabulary>{"oov",
-                                                          {"skip", "zero", "mean", "random", "subwords"}};
+constexpr EnumNames<5> enum_names(OutOfVocabulary) {
+  return {"oov", {"skip", "zero", "mean", "random", "subwords"}};
+}
 
 class ShortWords;
 

@@ -49,7 +49,7 @@ void Objective::pass(Batch& batch, std::int64_t p, const Scores& scores, const W
   });
 }
 
-void Objective::place(Batch& batch, bool alike) const {
+void Objective::evaluate(Batch& batch, bool alike) const {
   const std::int64_t p = alike ? 1 : batch.size();
   const Tensor right = flat(batch.w.slice(0, 0, p));
   pass(

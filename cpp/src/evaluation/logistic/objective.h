@@ -26,7 +26,7 @@ class Objective {
 
   /// At the weights of the batch. alike: All problems have the same weights and training rows, so that scores
   /// are computed once.
-  void place(Batch& batch, bool alike = false) const;
+  void evaluate(Batch& batch, bool alike = false) const;
   /// To the end of the line. Returns the largest change of a score of each problem [p], or zeros if none
   /// exceeds kReach.
   at::Tensor advance(Batch& batch, Line& line) const;

@@ -100,10 +100,10 @@ double Hessians::spread(const Tensor& some) const {
 /// make(g) for every C. Threads of a factorisation synchronise after every few columns, so that one
 /// factorisation per thread is faster if there are enough.
 std::vector<Tensor> Hessians::for_each_c(const std::function<Tensor(std::int64_t)>& make) const {
-  std::vector<Tensor> made(static_cast<std::size_t>(cs_.size(0)));
+  std::vector<Tensor> factors(static_cast<std::size_t>(cs_.size(0)));
   const bool alone = cs_.is_cpu() && at::get_num_threads() <= cs_.size(0);
-  in_parallel(cs_.size(0), alone, [&](std::int64_t g) { made[static_cast<std::size_t>(g)] = make(g); });
-  return made;
+  in_parallel(cs_.size(0), alone, [&](std::int64_t g) { factors[static_cast<std::size_t>(g)] = make(g); });
+  return factors;
 }
 
 /// Factors of a matrix that is the same for every C but for the penalty.

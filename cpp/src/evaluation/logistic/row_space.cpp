@@ -40,9 +40,9 @@ RowSpace::RowSpace(const Features& features, const Tensor& trained)
   coordinates_ = Features(coordinates);
 }
 
-void RowSpace::restore(LogisticSolutions& found) const {
-  found.weights = at::matmul(found.weights, basis_.t());
-  found.intercepts = uncentred(found.intercepts, found.weights, mean_);
+void RowSpace::restore(LogisticSolutions& solutions) const {
+  solutions.weights = at::matmul(solutions.weights, basis_.t());
+  solutions.intercepts = uncentred(solutions.intercepts, solutions.weights, mean_);
 }
 
 }  // namespace sentencode::logistic

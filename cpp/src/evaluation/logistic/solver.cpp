@@ -70,7 +70,7 @@ class Solver {
 
   LogisticSolutions solve(const std::optional<Features>& others) const {
     const std::int64_t p = problems_.fold.size(0);
-    LogisticSolutions found = nothing(p);
+    LogisticSolutions solutions = nothing(p);
     if (p > 0) {
       const bool shared = problems_.folds.size(0) > 1;  // by problems with different rows
       std::int64_t solved = 0;
@@ -100,15 +100,16 @@ class Solver {
           start = {zeros(1), hessians_.bounds()};  // the sample was easier than the rest
           batch = begun();
         }
-        finish(std::move(batch), start.factors, effort, found);
+        finish(std::move(batch), start.factors, effort, solutions);
       }
-      if (others) found.predictions = at::cat({found.predictions, predictions(*others, found.weights)}, 1);
+      if (others)
+        solutions.predictions = at::cat({solutions.predictions, predictions(*others, solutions.weights)}, 1);
     }
-    const Tensor whole = found.weights, intercepts = whole.select(2, -1);
-    found.weights = whole.slice(2, 0, -1) / x_.deviation();
-    found.intercepts = uncentred(intercepts, found.weights, x_.mean());
-    found.intercepts.masked_fill_(intercepts <= 0.5 * kNever, -std::numeric_limits<double>::infinity());
-    return found;
+    const Tensor whole = solutions.weights, intercepts = whole.select(2, -1);
+    solutions.weights = whole.slice(2, 0, -1) / x_.deviation();
+    solutions.intercepts = uncentred(intercepts, solutions.weights, x_.mean());
+    solutions.intercepts.masked_fill_(intercepts <= 0.5 * kNever, -std::numeric_limits<double>::infinity());
+    return solutions;
   }
 
  private:
@@ -137,14 +138,14 @@ class Solver {
 
   LogisticSolutions nothing(std::int64_t p) const {
     const auto floats = x_.mean().options();
-    LogisticSolutions found;
-    found.weights = zeros(p);
-    found.predictions = at::zeros({p, rows()}, floats.dtype(at::kShort));
-    found.objectives = at::zeros({p}, floats.dtype(at::kDouble));
-    found.gradients = at::zeros({p}, floats);
-    found.gaps = at::zeros({p}, floats);
-    found.iterations = at::zeros({p}, floats.dtype(at::kLong));
-    return found;
+    LogisticSolutions solutions;
+    solutions.weights = zeros(p);
+    solutions.predictions = at::zeros({p, rows()}, floats.dtype(at::kShort));
+    solutions.objectives = at::zeros({p}, floats.dtype(at::kDouble));
+    solutions.gradients = at::zeros({p}, floats);
+    solutions.gaps = at::zeros({p}, floats);
+    solutions.iterations = at::zeros({p}, floats.dtype(at::kLong));
+    return solutions;
   }
 
   /// A batch of some problems, with weights w [p, K, D], or [1, K, D] for all.
@@ -168,7 +169,7 @@ class Solver {
       batch.w.select(2, -1).masked_fill_(batch.present == 0, kNever);
     }
     batch.find_ends(cs_.size(0));
-    objective_.place(batch, /*alike=*/w.size(0) == 1 && folds.size(0) == 1);
+    objective_.evaluate(batch, /*alike=*/w.size(0) == 1 && folds.size(0) == 1);
     return batch;
   }
 
@@ -199,18 +200,18 @@ class Solver {
     few.penalties = cs_.slice(0, cs_.size(0) / 2, cs_.size(0) / 2 + 1) * hessians_.spread(first);
     const Targets targets(few, first.size(0));
     const Effort effort{1e-3, 1e-4, kRound, on_iteration};
-    const LogisticSolutions found = Solver(x_.part(first), targets, few, options_).all_together(effort);
-    return {found.weights, hessians_.common(found.weights[0], others),
-            (found.objectives / few.penalties).item<double>() * hessians_.spread(first)};
+    const LogisticSolutions solutions = Solver(x_.part(first), targets, few, options_).all_together(effort);
+    return {solutions.weights, hessians_.common(solutions.weights[0], others),
+            (solutions.objectives / few.penalties).item<double>() * hessians_.spread(first)};
   }
 
   /// Solves every C on all rows, without intercepts and predictions.
   LogisticSolutions all_together(const Effort& effort) const {
     const Tensor groups = at::arange(cs_.size(0), problems_.fold.options());
-    LogisticSolutions found = nothing(groups.size(0));
+    LogisticSolutions solutions = nothing(groups.size(0));
     finish(batch_of(groups, groups, at::zeros_like(groups), problems_.folds.new_ones({1, rows()}), zeros(1)),
-           hessians_.bounds(), effort, found);
-    return found;
+           hessians_.bounds(), effort, solutions);
+    return solutions;
   }
 
   /// Solves with Hessians at weights w for problems that train on this fraction of the rows.
@@ -221,9 +222,9 @@ class Solver {
   }
 
   /// Iterates until all are solved, or max_iterations.
-  void finish(Batch batch, Factors factors, const Effort& effort, LogisticSolutions& found) const {
+  void finish(Batch batch, Factors factors, const Effort& effort, LogisticSolutions& solutions) const {
     for (std::int64_t spent = 0;;) {
-      batch = iterate(std::move(batch), factors, effort, spent, found);
+      batch = iterate(std::move(batch), factors, effort, spent, solutions);
       if (batch.size() == 0) return;
       // The shared factors are not good enough for the rest: recompute them at the current points.
       factors.lower.clear();  // frees memory
@@ -233,14 +234,14 @@ class Solver {
         if (first == end) return Tensor();
         return hessians_.hessian(middle(batch, first, end), batch.mask.slice(1, first, end).mean(1), g);
       });
-      objective_.place(batch);
+      objective_.evaluate(batch);
     }
   }
 
   /// Iterates until all are solved, or at most kRound times, or max_iterations, after which the batch is
   /// empty.
   Batch iterate(Batch batch, const Factors& factors, const Effort& effort, std::int64_t& spent,
-                LogisticSolutions& found) const {
+                LogisticSolutions& solutions) const {
     Memory memory(/*trusted=*/factors.hessian);
     bool stuck = false;
     const std::int64_t begin = spent;
@@ -255,8 +256,8 @@ class Solver {
         d.slice(0, from, to).copy_(here);
         slope.slice(0, from, to).copy_(inner_products(g, here).flatten());  // negative
         // For the original columns.
-        const Tensor given = at::addcmul(g * slope_, g.slice(2, -1), shift_);
-        steepest.slice(0, from, to).copy_(at::amax(given.abs(), {1, 2}));
+        const Tensor original = at::addcmul(g * slope_, g.slice(2, -1), shift_);
+        steepest.slice(0, from, to).copy_(at::amax(original.abs(), {1, 2}));
       });
       steepest /= batch.count;
       // Newton's estimate assumes a quadratic, which the loss of confident rows is not.
@@ -274,7 +275,7 @@ class Solver {
       // Solved problems stay in the batch until removing them is worthwhile.
       if (last || 4 * done.sum().item<std::int64_t>() >= done.size(0)) {
         const Tensor gone = done.nonzero().squeeze(1), left = done.logical_not().nonzero().squeeze(1);
-        put_away(batch, gone, steepest, above, spent - begin, spent, found);
+        put_away(batch, gone, steepest, above, spent - begin, spent, solutions);
         batch.keep(left);
         memory.keep(left);
         d = d.index_select(0, left);
@@ -317,17 +318,17 @@ class Solver {
 
   /// Estimates rounding errors of scores to which the last `steps` steps were added.
   void put_away(Batch batch, const Tensor& gone, const Tensor& steepest, const Tensor& above,
-                std::int64_t steps, std::int64_t spent, LogisticSolutions& found) const {
+                std::int64_t steps, std::int64_t spent, LogisticSolutions& solutions) const {
     if (gone.numel() == 0) return;
     batch.keep(gone);
     // Rounding errors grow with the square root of the number of terms.
     if (steps * steps > x_.columns()) objective_.settle(batch);
-    found.weights.index_copy_(0, batch.index, batch.w);
-    found.predictions.index_copy_(0, batch.index, targets_.predictions(batch.z));
-    found.objectives.index_copy_(0, batch.index, batch.f * cs_.index_select(0, batch.group));
-    found.gradients.index_copy_(0, batch.index, steepest.index_select(0, gone));
-    found.gaps.index_copy_(0, batch.index, above.index_select(0, gone));
-    found.iterations.index_fill_(0, batch.index, spent);
+    solutions.weights.index_copy_(0, batch.index, batch.w);
+    solutions.predictions.index_copy_(0, batch.index, targets_.predictions(batch.z));
+    solutions.objectives.index_copy_(0, batch.index, batch.f * cs_.index_select(0, batch.group));
+    solutions.gradients.index_copy_(0, batch.index, steepest.index_select(0, gone));
+    solutions.gaps.index_copy_(0, batch.index, above.index_select(0, gone));
+    solutions.iterations.index_fill_(0, batch.index, spent);
   }
 
   /// Predictions of rows outside of all folds: int16 [p, n]
@@ -335,14 +336,14 @@ class Solver {
     const std::int64_t p = w.size(0), n = others.rows();
     const std::int64_t few = std::clamp<std::int64_t>((1 << 24) / (p * outputs()), 64, kRowsOfBlock);
     const Tensor flat = w.reshape({p * outputs(), -1}).t();  // [D, p K]
-    Tensor found = at::empty({p, n}, w.options().dtype(at::kShort));
+    Tensor classes = at::empty({p, n}, w.options().dtype(at::kShort));
     for (std::int64_t begin = 0; begin < n; begin += few) {
       const std::int64_t end = std::min(n, begin + few);
       const Tensor x = x_.augmented(others.block(begin, end));  // [b, D]
       check_finite(x);
-      found.slice(1, begin, end).copy_(targets_.predictions(x.mm(flat).view({-1, p, outputs()})));
+      classes.slice(1, begin, end).copy_(targets_.predictions(x.mm(flat).view({-1, p, outputs()})));
     }
-    return found;
+    return classes;
   }
 
   const LogisticOptions& options_;

@@ -42,11 +42,11 @@ Tensor Targets::losses(Tensor& z, std::int64_t begin, std::int64_t end) const {
   if (labels_.defined()) {
     // log-sum-exp of the other classes relative to the right one: 1 - p would lose all digits if p is
     // nearly 1.
-    const Tensor place = labels_.slice(0, begin, end).view({-1, 1, 1}).expand({-1, z.size(1), 1});
-    z.sub_(z.gather(2, place)).scatter_(2, place, -std::numeric_limits<double>::infinity());
+    const Tensor label = labels_.slice(0, begin, end).view({-1, 1, 1}).expand({-1, z.size(1), 1});
+    z.sub_(z.gather(2, label)).scatter_(2, label, -std::numeric_limits<double>::infinity());
     const Tensor others = z.logsumexp(2, /*keepdim=*/true);  // [rows, p, 1]
     const Tensor wrong = others.sigmoid();
-    z.sub_(others).exp_().mul_(wrong).scatter_(2, place, -wrong);
+    z.sub_(others).exp_().mul_(wrong).scatter_(2, label, -wrong);
     return at::softplus(others.squeeze(2));
   }
   const Tensor log_p = at::log_softmax(z, 2);

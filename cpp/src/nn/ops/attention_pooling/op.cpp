@@ -101,8 +101,8 @@ Tensor attention_pooling(const Tensor& h, const Tensor& offsets, const Tensor& w
                          const Tensor& w2, const AttentionPoolingOptions& options) {
   static const auto op = find_op<attention_pooling_op::Forward>("sentencode::attention_pooling");
   const MaybeTensor bias = b1.defined() ? MaybeTensor(b1) : std::nullopt;
-  return std::get<0>(op.call(h, offsets, w1, bias, w2, options.heads, scores_name(options.scores),
-                             activation_name(options.activation), /*keep=*/false));
+  return std::get<0>(op.call(h, offsets, w1, bias, w2, options.heads, name_of(options.scores),
+                             name_of(options.activation), /*keep=*/false));
 }
 
 }  // namespace sentencode::nn
