@@ -114,7 +114,7 @@ class CompoundNMT(NeuralEncoder):
 
     @property
     def _word_vectors(self) -> WordVectors:
-        """The given vectors; without any, a placeholder of that width, which the task replaces."""
+        """`vectors`; without any, a placeholder of `features` dimensions, which the task replaces."""
         if self.vectors is not None:
             return super()._word_vectors
         features = checked_int("features", self.features, 1)

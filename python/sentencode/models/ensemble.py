@@ -57,9 +57,9 @@ class EnsembleDecoder(Decoder):
         for decoder, part in zip(self.decoders, _parts(memory, self.given), strict=True):
             start = decoder.start(part)
             started.append(start if isinstance(start, tuple) else ([], start))
-        self._memories = [len(of) for of, _ in started]
-        self._caches = [len(cache) for _, cache in started]
-        return [one for of, _ in started for one in of], [one for _, cache in started for one in cache]
+        memories, caches = zip(*started, strict=True)
+        self._memories, self._caches = list(map(len, memories)), list(map(len, caches))
+        return [t for memory in memories for t in memory], [t for cache in caches for t in cache]
 
     def step(
         self, ids: Tensor, memory: Sequence[Tensor], cache: Sequence[Tensor]
@@ -167,7 +167,7 @@ def average_checkpoints(encoder: Any, folder: str | os.PathLike[str], *, last: i
     if len(files) < last:
         raise ValueError(
             f"{os.fsdecode(folder)} holds {len(files)} checkpoints of steps, but last is {last}: "
-            "fit(..., keep_last=...) says how many are kept"
+            "fit(..., keep_last=...) sets how many there are"
         )
     states = []
     for path in files[-last:]:
@@ -175,7 +175,7 @@ def average_checkpoints(encoder: Any, folder: str | os.PathLike[str], *, last: i
         if encoder._trained_head is not None:
             state = {name.removeprefix("network."): weight for name, weight in state.items()}
         for name in sorted(weights.keys() | state.keys()):
-            expected, shape = (None if name not in of else list(of[name].shape) for of in (weights, state))
+            expected, shape = (list(s[name].shape) if name in s else None for s in (weights, state))
             if expected != shape:
                 raise ValueError(f"{path}: {name} is {shape}, that of the encoder {expected}")
         states.append(state)

@@ -42,8 +42,8 @@ class NeuralEncoder(CoreEncoder):
 
     Every word that has a vector can be encoded, also words that the network was not trained with.
 
-    A subclass with a network of your own names its class as `network_class`: any `torch.nn.Module` with
-    `dim`, `encode(inputs)` and `loss(batch)`, made with `words` and `features`. Its other arguments with
+    A subclass with a network of your own sets `network_class` to its class: any `torch.nn.Module` with `dim`,
+    `encode(inputs)` and `loss(batch)`, constructed with `words` and `features`. Its other arguments with
     defaults are parameters of the encoder. See "Your own encoder" in the documentation.
 
     Args:
@@ -55,9 +55,9 @@ class NeuralEncoder(CoreEncoder):
         lowercase: As for `SIF`.
         unit_words: Whether word vectors are divided by their lengths.
         max_words: Maximal number of words of a sentence that encoding reads.
-        device: "cpu", "cuda", ...; "auto" takes a GPU if there is one.
-        head: Head that is trained instead of the network's own loss: `se.Classifier()` or another head, its
-            name, or a dict of its `kind` and options. None: the preset's, or no head.
+        device: "cpu", "cuda", ...; "auto": a GPU if there is one.
+        head: Head whose loss replaces the network's: `se.Classifier()` or another head, its name, or a dict
+            of its `kind` and options. None: the preset's, or no head.
         vocabulary: Words that have ids (autoencoders generate them). None: those of the training sentences.
         vocabulary_size: Maximal size of the vocabulary; the most frequent words remain.
         min_count: Minimal number of occurrences of a word of the vocabulary.
@@ -77,7 +77,7 @@ class NeuralEncoder(CoreEncoder):
     Attributes:
         network: The network, a `torch.nn.Module`, once fitted. It cannot be replaced, but its weights can be
             changed as those of any module.
-        words_: The word vectors that encoding reads: `vectors`, or what `expand_vocabulary` made.
+        words_: The word vectors that encoding reads: `vectors`, or those of `expand_vocabulary`.
         vocabulary_: The words that have ids, with their counts.
         head_: The trained head, a `torch.nn.Module`, if there is one.
         classes_: The classes of a classifier.
@@ -158,7 +158,7 @@ class NeuralEncoder(CoreEncoder):
         return self._fitted_vectors
 
     def settings(self) -> dict[str, Any]:
-        """All parameters as they are used: those that are None are the preset's.
+        """All parameters, with the preset's values instead of None.
 
         Raises:
             ValueError: If there is no such preset.

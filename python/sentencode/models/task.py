@@ -184,7 +184,7 @@ class Task(ABC):
 
     @abstractmethod
     def learn_vocabulary(self, sentences: Any, on_progress: Any) -> None:
-        """Reads the training data once, before examples are made of it."""
+        """Reads the training data once, before they become examples."""
 
     @abstractmethod
     def examples(self, sentences: Any, y: Any, on_progress: Any) -> Examples:
@@ -205,8 +205,8 @@ class Task(ABC):
 class SentenceTask(Task):
     """Single sentences, each with a label if the network learns from labels.
 
-    A network is made with `words`, the number of ids, and `features`, the width of word vectors. If it has a
-    method `load_words`, this gets the vectors of all ids. Batches have one field, "tokens".
+    A network is constructed with `words`, the number of ids, and `features`, the width of word vectors. If
+    it has a method `load_words`, this gets the vectors of all ids. Batches have one field, "tokens".
     """
 
     parameters: ClassVar[Mapping[str, Any]] = {

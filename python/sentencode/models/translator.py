@@ -97,7 +97,7 @@ class Translator:
         return ids.to(device), lengths.to(device)
 
     def _decoder(self, words: list[list[str]], memory: list[Tensor]) -> tuple[Any, list[Tensor]]:
-        """The decoder of all encoders, and its memory, given that of the first one."""
+        """The decoder of all encoders, and its memory; `memory` is that of the first encoder alone."""
         decoder = self.encoder.network._cpp
         if not self.others:
             return decoder, memory

@@ -64,9 +64,7 @@ class ExampleSource:
             raise ValueError("labels require tuples; files have none")
 
         files = [corpus.files for corpus in self._corpora or ()]
-        regular = bool(files) and all(
-            of_field and all(os.path.isfile(file) for file in of_field) for of_field in files
-        )
+        regular = bool(files) and all(paths and all(map(os.path.isfile, paths)) for paths in files)
         if self._corpora is not None and regular and comparable:
             self.digest = _core.digest_of_files(files)
             keeps_empty = len(names) == 1 and self._corpora[0].keep_empty

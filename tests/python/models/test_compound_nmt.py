@@ -481,6 +481,8 @@ def test_embeddings_are_tuned_to_labels(nmt):
     labels = [text.split()[1] for text in SOURCE]
     encoder = unfitted(head=Classifier(hidden=8, dropout=0.0), max_steps=150).fit(SOURCE, labels, init=nmt)
     assert encoder.score(SOURCE, labels) == (encoder.predict(SOURCE) == np.array(labels)).mean() > 0.9
+    with pytest.raises(AttributeError, match="this CompoundNMT was trained with a head: it has no decoder"):
+        encoder.translate(SOURCE)
 
 
 @pytest.mark.parametrize(
