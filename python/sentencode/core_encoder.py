@@ -13,7 +13,10 @@ from .errors import NotFittedError
 from .text.tokenizer import Tokenizer, chosen_tokenizer
 from .vectors import Vectors, WordVectors
 
-__all__ = ["NEURAL_KINDS", "CoreEncoder", "checked_keys", "current_names", "is_still", "plain"]
+__all__ = [
+    *("NEURAL_KINDS", "CoreEncoder", "check_same_tokenizer", "checked_keys", "current_names", "is_still"),
+    "plain",
+]
 
 
 _Kind = TypeVar("_Kind", bound="CoreEncoder")
@@ -135,6 +138,13 @@ def checked_keys(owner: type[CoreEncoder], params: Any, known: set[str]) -> dict
     if not isinstance(params["tokenizer"], dict):
         raise ValueError(f"params: tokenizer must be a JSON object, got {params['tokenizer']!r:.60}")
     return params
+
+
+def check_same_tokenizer(core: Any, saved: Any) -> None:
+    """Raises an error unless the tokenizer of the parameters of a file is that of the encoder in C++."""
+    for name in ("split", "lowercase", "invalid"):
+        if getattr(core, name) != getattr(saved, name):
+            raise ValueError(f"params: another {name} of the tokenizer than config has")
 
 
 def plain(value: Any) -> Any:

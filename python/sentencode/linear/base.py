@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..core_encoder import CoreEncoder, checked_keys, current_names, plain
+from ..core_encoder import CoreEncoder, check_same_tokenizer, checked_keys, current_names, plain
 from ..errors import NotFittedError
 from ..text.tokenizer import Tokenizer
 from ..vectors import WordVectors
@@ -161,9 +161,7 @@ class LinearEncoder(CoreEncoder):
             if config[name] != value:
                 raise ValueError(f"params: {name}={value!r}, but config has {config[name]!r}")
         core = encoder._new_tokenizer().core(lowercase=not encoder._word_vectors.cased)
-        for name in ("split", "lowercase", "invalid"):
-            if getattr(core, name) != getattr(model.tokenizer, name):
-                raise ValueError(f"params: another {name} of the tokenizer than config has")
+        check_same_tokenizer(core, model.tokenizer)
         encoder._adopt(model)
         return encoder
 

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 from .. import _core, _nn
 from ..checks import checked_int
 from ..code_digest import code_digest
-from ..core_encoder import checked_keys, current_names, is_still, plain
+from ..core_encoder import check_same_tokenizer, checked_keys, current_names, is_still, plain
 from ..generators import isolated_generators
 from ..nn.module import CppModule
 from ..text.tokenizer import Tokenizer
@@ -102,7 +102,7 @@ def read_params(kind: Any, model: Any) -> dict[str, Any]:
 
 
 def from_model(kind: Any, model: Any, params: dict[str, Any], tokenizer: Tokenizer, *, trust: bool) -> Any:
-    """The encoder of a file, given that of C++; `trust` as in `load`."""
+    """The encoder of a file. `model` is the encoder in C++; `trust` as in `load`."""
     names = ("vocabulary", "origin", "learnt", "more")
     vocabulary, origin, saved_head, more = (params.pop(name) for name in names)
     encoder = kind(WordVectors(model.vectors), **{**params, "tokenizer": tokenizer})
@@ -112,6 +112,23 @@ def from_model(kind: Any, model: Any, params: dict[str, Any], tokenizer: Tokeniz
     config = json.loads(model.network.config())
     if config.pop("network") != network_name(kind.__name__, kind.network_class):
         raise ValueError(f"config: the network is no {kind.network_class.__name__}")
+    _check_parameters(encoder, model, config, vocabulary)
+    if issubclass(kind.network_class, CppModule):
+        network = kind.network_class.of(model.network, config)
+    else:
+        network = model.network.parts.module
+    device = replaced_device(encoder.device, kind.__name__)
+    head = TrainedHead.read(model.head, saved_head, encoder.settings()["head"], int(model.dim))
+    if head is not None:
+        head.head.to(device).eval()
+    network = network.to(device).eval()
+    encoder._adopt(network, vocabulary, tokenizer, encoder._word_vectors, model=model, head=head)
+    encoder.origin_ = origin
+    return encoder
+
+
+def _check_parameters(encoder: Any, model: Any, config: dict[str, Any], vocabulary: Vocabulary) -> None:
+    """ValueError if parameters of an encoder contradict the encoder in C++ and its network's config."""
     in_config = {"max_words": model.max_words, "unit_words": model.weights is not None, **config}
     settings = encoder.settings()
     in_params = {
@@ -121,11 +138,8 @@ def from_model(kind: Any, model: Any, params: dict[str, Any], tokenizer: Tokeniz
     for name, value in in_params.items():
         if not is_still(value, in_config[name]):
             raise ValueError(f"params: {name}={value!r}, but config has {in_config[name]!r}")
-    core = encoder._new_tokenizer().core()
-    for name in ("split", "lowercase", "invalid"):
-        if getattr(core, name) != getattr(model.tokenizer, name):
-            raise ValueError(f"params: another {name} of the tokenizer than config has")
-    for name, size in kind.task_class.fitted_sizes(encoder, config, vocabulary).items():
+    check_same_tokenizer(encoder._new_tokenizer().core(), model.tokenizer)
+    for name, size in encoder.task_class.fitted_sizes(encoder, config, vocabulary).items():
         if config[name] != size:
             raise ValueError(
                 f"config: {name} of the network is {config[name]}; by its vocabulary of "
@@ -133,18 +147,6 @@ def from_model(kind: Any, model: Any, params: dict[str, Any], tokenizer: Tokeniz
             )
     if {"ids": model.ids, "unknown": model.unknown} != word_ids(encoder, model.network, vocabulary):
         raise ValueError("config: the ids are not those of the vocabulary")
-    if issubclass(kind.network_class, CppModule):
-        network = kind.network_class.of(model.network, config)
-    else:
-        network = model.network.parts.module
-    device = replaced_device(encoder.device, kind.__name__)
-    head = TrainedHead.read(model.head, saved_head, settings["head"], int(model.dim))
-    if head is not None:
-        head.head.to(device).eval()
-    network = network.to(device).eval()
-    encoder._adopt(network, vocabulary, tokenizer, encoder._word_vectors, model=model, head=head)
-    encoder.origin_ = origin
-    return encoder
 
 
 def identity(encoder: Any) -> Any:
