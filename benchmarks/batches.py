@@ -1,4 +1,4 @@
-"""A corpus to ids on disk, and these to batches, against plain Python and torch's DataLoader."""
+"""From a corpus to ids on disk and to batches, compared with plain Python and torch's DataLoader."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ WORDS = 20_000
 def parts(corpus: str) -> tuple:
     import sentencode as se
 
-    cut = se.Tokenizer("words", lowercase=True)
+    tokenizer = se.Tokenizer("words", lowercase=True)
     return (
         se,
-        cut,
-        se.Vocabulary.from_corpus(itertools.islice(se.Corpus(corpus), 200_000), cut, max_size=WORDS),
+        tokenizer,
+        se.Vocabulary.from_corpus(itertools.islice(se.Corpus(corpus), 200_000), tokenizer, max_size=WORDS),
     )
 
 
 def build(corpus: str) -> dict:
-    """Ours: file to file."""
-    _, cut, vocabulary = parts(corpus)
+    """Ours, from file to file."""
+    _, tokenizer, vocabulary = parts(corpus)
     from sentencode.training import Examples
 
     with tempfile.TemporaryDirectory() as folder:
         with Clock() as clock:
-            examples = Examples.build(corpus, vocabulary, cut, path=Path(folder, "ids"))
+            examples = Examples.build(corpus, vocabulary, tokenizer, path=Path(folder, "ids"))
         rows, total = len(examples), int(examples.ids().sum(dtype=np.int64))
     return clock.facts(sentences=rows, sum=total)
 
 
 def build_in_python(corpus: str) -> dict:
-    """The same tokenizer, then a dictionary's look-up for each token; kept in memory."""
-    _, cut, vocabulary = parts(corpus)
+    """The same tokenizer, and a dictionary look-up for each token; ids stay in memory."""
+    _, tokenizer, vocabulary = parts(corpus)
     table = {word: i for i, word in enumerate(vocabulary)}
     unknown = len(table)
     opened = lzma.open if corpus.endswith(".xz") else open
@@ -58,16 +58,16 @@ def build_in_python(corpus: str) -> dict:
     with Clock() as clock, opened(corpus, "rt", encoding="utf-8", newline="\n") as lines:
         full = (line.rstrip("\n") for line in lines if not line.isspace())
         while batch := list(itertools.islice(full, 10_000)):
-            cuts = [tokens for tokens in cut(batch) if tokens]  # a line may hold nothing but what is no word
-            encoded = [np.array([table.get(t, unknown) for t in tokens], np.int32) for tokens in cuts]
+            sentences = [tokens for tokens in tokenizer(batch) if tokens]  # a line may have no word
+            encoded = [np.array([table.get(t, unknown) for t in tokens], np.int32) for tokens in sentences]
             rows += len(encoded)
             ids.extend(encoded)
     return clock.facts(sentences=rows, sum=int(np.concatenate(ids).sum(dtype=np.int64)))
 
 
 def batches(corpus: str, mode: str) -> dict:
-    """Ours: mapped ids to padded arrays, on one thread beside the one that takes them."""
-    _, cut, vocabulary = parts(corpus)
+    """Ours, from memory-mapped ids to padded arrays, on a background thread."""
+    _, tokenizer, vocabulary = parts(corpus)
     from sentencode.training import Batcher, Examples
 
     options = {
@@ -75,7 +75,7 @@ def batches(corpus: str, mode: str) -> dict:
         "buckets": {"bounds": [8, 16, 24, 32]},
     }
     with tempfile.TemporaryDirectory() as folder:
-        examples = Examples.build(corpus, vocabulary, cut, path=Path(folder, "ids"))
+        examples = Examples.build(corpus, vocabulary, tokenizer, path=Path(folder, "ids"))
         batcher = Batcher(examples, mode=mode, **options.get(mode, {}))
         with Clock() as clock:
             sizes = [(len(batch), batch.ids["tokens"].size, batch.tokens["tokens"]) for batch in batcher]
@@ -85,14 +85,14 @@ def batches(corpus: str, mode: str) -> dict:
 
 
 def torch_loader(corpus: str, seconds: float) -> dict:
-    """torch's DataLoader over tensors in memory, shuffled and padded, in the process that takes them."""
+    """torch's DataLoader over tensors in memory, shuffled and padded, in this process."""
     import torch
     from torch.nn.utils.rnn import pad_sequence
 
-    se, cut, vocabulary = parts(corpus)
+    se, tokenizer, vocabulary = parts(corpus)
     table = {word: i for i, word in enumerate(vocabulary)}
     first = list(itertools.islice(se.Corpus(corpus), 200_000))
-    data = [torch.tensor([table.get(t, len(table)) for t in tokens]) for tokens in cut(first)]
+    data = [torch.tensor([table.get(t, len(table)) for t in tokens]) for tokens in tokenizer(first)]
     loader = torch.utils.data.DataLoader(
         data, batch_size=64, shuffle=True, collate_fn=lambda rows: pad_sequence(rows, batch_first=True)
     )
@@ -113,7 +113,7 @@ def main() -> None:
     contestants.argument(parser)
     data_argument(parser)
     arguments_of(parser, rounds=3)
-    parser.add_argument("--sentences", type=int, help="of books.train.txt.xz; by default the file as it is")
+    parser.add_argument("--sentences", type=int, help="of books.train.txt.xz; default: all")
     args = parser.parse_args()
     contestants.options = ["--data", args.data]
     if contestants.run_child(args):
@@ -124,14 +124,14 @@ def main() -> None:
     print(machine())
     ours, theirs = contestants.measure(args.rounds, ("build", corpus), ("build_in_python", corpus))
     if (ours[0]["sentences"], ours[0]["sum"]) != (theirs[0]["sentences"], theirs[0]["sum"]):
-        raise SystemExit(f"the two made different ids: {ours[0]} and {theirs[0]}")
+        raise SystemExit(f"the two sides have different ids: {ours[0]} and {theirs[0]}")
     rate = {}
     for name, runs in (("ours", ours), ("plain Python", theirs)):
         rate[name] = runs[0]["sentences"] / median(runs, "seconds")
         shown = f"{median(runs, 'seconds'):6.1f} s ({spread(runs, 'seconds')})"
         print(f"text to ids, {name:12} {shown}, {rate[name]:10,.0f} sentences/s")
     ratio = rate["ours"] / rate["plain Python"]
-    print(f"ours against plain Python: {ratio:.1f}\n")
+    print(f"ours compared with plain Python: {ratio:.1f}\n")
 
     everything = []
     (peer,) = contestants.measure(args.rounds, ("torch_loader", corpus, 5.0))

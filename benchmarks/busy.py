@@ -1,9 +1,9 @@
-"""Processor time on a busy machine: the same work alone and beside processes that want every processor.
+"""Processor time on a busy machine, compared with the same work on an idle machine.
 
-Threads that spin where they wait for each other take the processors from whom they wait for. Each piece of
-work runs in a process of its own, alone and beside as many endless loops as there are processors; and again
-where torch was imported before Sentencode, so that its threads wait as torch's own do: by spinning. What ours
-loses on an idle machine is told beside, in seconds against the same.
+Waiting threads that spin take processor time from the threads they wait for. Each piece of work runs in its
+own process, alone and together with one endless loop per processor. It runs again with torch imported before
+Sentencode, so that waiting threads spin, as torch's default is. The cost of our way of waiting on an idle
+machine is reported too, in seconds.
 """
 
 from __future__ import annotations
@@ -49,30 +49,30 @@ def main() -> None:
     for i in range(args.rounds):
         for work in args.only:
             for way, more in WAYS.items():
-                for beside in (0, processors()):
+                for loops in (0, processors()):
                     print(
-                        f"round {i + 1} of {args.rounds}: {work}, {way}, beside {beside}",
+                        f"round {i + 1} of {args.rounds}: {work}, {way}, {loops} endless loops",
                         file=sys.stderr,
                     )
                     options = ["--data", args.data, "--steps", args.steps, "--child", work]
                     command = [sys.executable, __file__, *map(str, options), *more]
-                    with endless_loops(beside):
+                    with endless_loops(loops):
                         done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
                     measurement = json.loads(done.stdout.splitlines()[-1])
-                    runs.append({"work": work, "way": way, "beside": beside, **measurement})
+                    runs.append({"work": work, "way": way, "loops": loops, **measurement})
 
     def median(figure: str, *which: object) -> float:
-        names = ("work", "way", "beside")
+        names = ("work", "way", "loops")
         return statistics.median(r[figure] for r in runs if tuple(r[name] for name in names) == which)
 
     print(machine())
-    print(f"medians of {args.rounds} rounds; beside {processors()} endless loops\n")
-    print(f"{'processor time in seconds':28} {'alone':>7} {'beside':>7} {'ratio':>6}")
+    print(f"medians of {args.rounds} rounds; busy: {processors()} endless loops\n")
+    print(f"{'processor time in seconds':28} {'alone':>7} {'busy':>7} {'ratio':>6}")
     for work in args.only:
         for way in WAYS:
-            alone, beside = (median("processor", work, way, n) for n in (0, processors()))
-            aim = verdict(beside / alone, BUSY, at_least=False) if way == "ours" else ""
-            print(f"{work + ', ' + way:28} {alone:7.2f} {beside:7.2f} {beside / alone:6.2f} {aim}".rstrip())
+            alone, busy = (median("processor", work, way, n) for n in (0, processors()))
+            aim = verdict(busy / alone, BUSY, at_least=False) if way == "ours" else ""
+            print(f"{work + ', ' + way:28} {alone:7.2f} {busy:7.2f} {busy / alone:6.2f} {aim}".rstrip())
     print(f"\n{'seconds alone':28} {'ours':>7} {'torch':>7} {'ratio':>6}")
     for work in args.only:
         ours, theirs = (median("seconds", work, way, 0) for way in WAYS)
@@ -93,12 +93,12 @@ def endless_loops(count: int) -> Iterator[None]:
 
 
 def measured(work: Callable[[], object]) -> dict[str, float]:
-    begin, taken = time.perf_counter(), time.process_time()
+    begin, processor_begin = time.perf_counter(), time.process_time()
     work()
-    return {"seconds": time.perf_counter() - begin, "processor": time.process_time() - taken}
+    return {"seconds": time.perf_counter() - begin, "processor": time.process_time() - processor_begin}
 
 
-# Each prepares what it needs, and returns what is measured.
+# Each prepares its data and returns the function to measure.
 
 
 def random_sentences(count: int, longest: int = 16) -> list[str]:
@@ -143,13 +143,13 @@ def evaluation(args: argparse.Namespace) -> Callable[[], object]:
     import sentencode as se
     from sentencode._extras import require_nn
 
-    require_nn()  # torch is loaded before the clock starts, either way
+    require_nn()  # torch is loaded before the measurement
     encoder = se.Average(se.WordVectors.default())
     return lambda: se.evaluate(encoder, "TREC", args.data / "senteval", cache=False)
 
 
 def encoding(args: argparse.Namespace) -> Callable[[], object]:
-    """Rows of a network."""
+    """Embeddings of a network."""
     import sentencode as se
 
     encoder = se.MeanMaxAAE(
@@ -160,7 +160,7 @@ def encoding(args: argparse.Namespace) -> Callable[[], object]:
 
 
 def linear(args: argparse.Namespace) -> Callable[[], object]:
-    """SIF's directions, and rows without them."""
+    """SIF, fitted and used."""
     import sentencode as se
 
     vectors, sentences = random_vectors(300), random_sentences(50_000)

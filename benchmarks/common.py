@@ -29,8 +29,10 @@ Result = dict[str, Any]
 
 
 def environment(name: str, requirements: Sequence[str], finish: Callable[[Path], None] | None = None) -> Path:
-    """The Python of the virtual environment build/bench/<name>, which is created on the first call, and again
-    when the requirements change."""
+    """Return the Python of the virtual environment build/bench/<name>.
+
+    It is created on the first call, and again when the requirements change.
+    """
     folder = BUILD / name
     python = folder / "bin" / "python"
     mark = folder / "requirements.txt"
@@ -93,7 +95,7 @@ def repair_fse(python: Path) -> None:
 
 
 def run(command: Iterable[str | os.PathLike[str]], **options: Any) -> None:
-    """Runs a command, and shows what it printed if it failed."""
+    """Run a command, and show its output if it fails."""
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, **options)
     if done.returncode != 0:
         raise SystemExit(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
@@ -102,9 +104,10 @@ def run(command: Iterable[str | os.PathLike[str]], **options: Any) -> None:
 def take_turns(
     workers: dict[str, Sequence[str | os.PathLike[str]]], rounds: int, once: Collection[str] = ()
 ) -> dict[str, list[Result]]:
-    """Runs every command `rounds` times, one after the other in each round, so that what else the machine
-    does hits all of them alike; those named in `once` in the first round alone. A worker prints one line of
-    JSON at its end."""
+    """Run all commands in turns, `rounds` times, so that other load on the machine affects all of them.
+
+    Commands in `once` run in the first round only. The last line that a worker prints is JSON.
+    """
     results: dict[str, list[Result]] = {name: [] for name in workers}
     for i in range(rounds):
         for name, command in workers.items():
@@ -123,19 +126,19 @@ class Contestants:
 
     Args:
         script: The script.
-        functions: What is called there, by name; it returns what it wants to tell as JSON.
+        functions: Functions to measure. They return facts for the report, as JSON.
     """
 
     def __init__(self, script: str, *functions: Callable[..., Result]) -> None:
         self.script, self.functions = script, {function.__name__: function for function in functions}
-        self.options: list[str | os.PathLike[str]] = []  # that the script needs in the child as well
-        self.everything: list[Result] = []  # that was measured
+        self.options: list[str | os.PathLike[str]] = []  # options of the script for the child
+        self.everything: list[Result] = []  # all measurements
 
     def argument(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--child", help=argparse.SUPPRESS)
 
     def run_child(self, args: argparse.Namespace) -> bool:
-        """In a child does what it was started for, and is true."""
+        """In a child process, call its function and return True."""
         if not args.child:
             return False
         name, *details = json.loads(args.child)
@@ -143,7 +146,7 @@ class Contestants:
         return True
 
     def measure(self, rounds: int, *cases: Sequence[Any], once: Collection[str] = ()) -> list[list[Result]]:
-        """Calls the functions in turns. A case is a name and its arguments, and has a list of results."""
+        """Call the functions in turns, and return a list of results for each case: a name and arguments."""
         commands = {
             case[0]: [sys.executable, self.script, *self.options, "--child", json.dumps(case)]
             for case in cases
@@ -203,8 +206,7 @@ def memory(field: str) -> float:
 
 
 def copy_bandwidth(threads: int, megabytes: int = 512, rounds: int = 5) -> float:
-    """Bytes read and written a second when `threads` threads copy memory that no cache holds: the best of
-    some rounds, for the machine's floor is what it can do undisturbed."""
+    """Bytes read and written per second when threads copy memory larger than any cache: the best round."""
     size = megabytes * 2**20 // threads
     blocks = [(np.ones(size, np.uint8), np.empty(size, np.uint8)) for _ in range(threads)]
     best = float("inf")
@@ -240,7 +242,7 @@ def arguments_of(parser: argparse.ArgumentParser, rounds: int) -> None:
 
 
 def say(line: str) -> None:
-    """Prints a line at once, also into a pipe."""
+    """Print a line and flush."""
     print(line, flush=True)
 
 
@@ -251,7 +253,7 @@ def write_json(path: Path | None, **facts: Any) -> None:
 
 
 def verdict(value: float, target: float, at_least: bool = True) -> str:
-    """A target and whether it is met."""
+    """Say whether a target is met."""
     met = value >= target if at_least else value <= target
     return f"(target {'>=' if at_least else '<='} {target:g}: {'met' if met else 'MISSED'})"
 
@@ -267,14 +269,13 @@ def data_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def digest(path: Path) -> str:
-    """Whether a derived file is still up to date with its source."""
+    """A digest of the path, size and time of a file, for names of files derived from it."""
     status = path.stat()
     return hashlib.sha256(f"{path.resolve()} {status.st_size} {status.st_mtime_ns}".encode()).hexdigest()[:16]
 
 
 def unpacked_vectors(path: Path) -> Path:
-    """A folder with `words.json`, `vectors.npy` (float32) and `counts.npy` of an .npz with arrays `words`,
-    `vectors` and `counts`: what every peer can read quickly."""
+    """Return a folder with `words.json`, `vectors.npy` (float32) and `counts.npy`, unpacked from an .npz."""
     folder = BUILD / "data" / f"vectors-{digest(path)}"
     if not (folder / "words.json").exists():
         folder.mkdir(parents=True, exist_ok=True)

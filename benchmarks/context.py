@@ -106,7 +106,7 @@ def main() -> None:
         print(f"{name:26} {median(runs, 'rate'):8.1f} sentences/s ({spread(runs, 'rate')}){share}")
 
     def ratio(a: str, b: str) -> float:
-        """Of the turns that followed each other."""
+        """Median ratio of consecutive turns."""
         turns = zip(results[a], results[b], strict=True)
         return float(np.median([x["rate"] / y["rate"] for x, y in turns]))
 
@@ -121,33 +121,33 @@ def main() -> None:
         ("encode: ours", "encode: padded, our batches", None),
     ]:
         median_ratio = ratio(one, other)
-        print(f"{one} against {other}: {median_ratio:.2f} {verdict(median_ratio, target) if target else ''}")
+        met = verdict(median_ratio, target) if target else ""
+        print(f"{one} compared with {other}: {median_ratio:.2f} {met}")
     floor = median(results["ours"], "products")
     print(f"bare products in a step of ours: {floor:.0%} {verdict(floor, 0.85)}")
     write_json(args.json, results=contestants.everything)
 
 
 def prepare(text: Path, words: int, paths: dict[str, str]) -> None:
-    """Sentences with the words that follow, and with both neighbours, as ids."""
+    """Build examples of sentences with following words, and with both neighbours."""
     from sentencode import Tokenizer, Vocabulary
     from sentencode.training import Examples
 
-    cut = Tokenizer("words", lowercase=True)
-    known = Vocabulary(dict(Vocabulary.from_corpus(text, cut)), max_size=words - 3)
-    Examples.build(text, known, cut, path=paths["words"], following_words=PREDICT, max_length=64)
+    tokenizer = Tokenizer("words", lowercase=True)
+    vocabulary = Vocabulary(dict(Vocabulary.from_corpus(text, tokenizer)), max_size=words - 3)
+    Examples.build(text, vocabulary, tokenizer, path=paths["words"], following_words=PREDICT, max_length=64)
     end = {"tokens": None, "previous": "</s>", "next": "</s>"}
-    Examples.build(
-        text, known, cut, path=paths["both"], neighbours={"previous": -1, "next": 1}, end=end, max_length=30
-    )
+    options = {"neighbours": {"previous": -1, "next": 1}, "end": end, "max_length": 30}
+    Examples.build(text, vocabulary, tokenizer, path=paths["both"], **options)
 
 
 def sizes_of(case: dict[str, Any], examples: Any) -> dict[str, Any]:
     words = examples.vocabulary_size()
-    made = {"words": words + 2, "features": FEATURES, "begin": words, "end": words + 1}
+    sizes = {"words": words + 2, "features": FEATURES, "begin": words, "end": words + 1}
     if case["model"] == "SkipThoughtsNetwork":
         tied = {"tied": True} if case.get("tied") else {}
-        return {**made, **tied, "hidden": 4 * case["hidden"]}  # as wide as [mean; max] of two directions
-    return {**made, "hidden": case["hidden"], "decoder": case["decoder"]}
+        return {**sizes, **tied, "hidden": 4 * case["hidden"]}  # as wide as [mean; max] of two directions
+    return {**sizes, "hidden": case["hidden"], "decoder": case["decoder"]}
 
 
 def ours(case: dict[str, Any]) -> Result:
@@ -215,7 +215,7 @@ def product_seconds(case: dict[str, Any], words: int, length: int) -> float:
 
 
 def encoding(case: dict[str, Any]) -> Result:
-    """The network alone: which vectors its words have does not matter to the speed."""
+    """Encode random word vectors, since the speed does not depend on them."""
     import torch
     from eager.context import Context
     from torch.nn.utils.rnn import pad_sequence
@@ -240,7 +240,7 @@ def encoding(case: dict[str, Any]) -> Result:
             return network.encode(x, lengths)
         if case["how"].startswith("packed"):
             return peer.encode(x, lengths)
-        h = peer.encoder(x)[0]  # what stands behind words counts, as if there were any
+        h = peer.encoder(x)[0]  # includes padding, like a batch of equal lengths
         return torch.cat([h.mean(1), h.amax(1)], 1)
 
     batches = in_order if case["how"] in ("packed", "padded") else by_length
@@ -256,7 +256,7 @@ def in_order(sentences: list[Any]) -> list[list[Any]]:
 
 
 def by_length(sentences: list[Any], tokens: int = 4096) -> list[list[Any]]:
-    """As `NeuralEncoder` makes them: the longest first, of so many tokens."""
+    """Batches of `NeuralEncoder`: longest sentences first, limited by tokens."""
     batches: list[list[Any]] = [[]]
     for ids in sorted(sentences, key=len, reverse=True):
         if batches[-1] and (len(batches[-1]) + 1) * len(batches[-1][0]) > tokens:

@@ -1,9 +1,8 @@
 """Sentences a second from raw strings (list[str]) to a float32 array, against fse and model2vec.
 
-All sides lower-case and split at white space; they get the same 300-d vectors and the same weights; every
-system runs in a process of its own, in turns. The default vectors are float16 numbers, so that float16
-storage is exact. What is reported beside (other settings of ours, model2vec without its threads) runs in
-the first round alone.
+All sides lower-case and split at white space, with the same 300-dimensional vectors and weights. Each system
+runs in its own process, in turns. The default vectors are float16 numbers, so float16 storage is exact.
+Further rows (other settings of ours, model2vec without its threads) are measured in the first round only.
 """
 
 from __future__ import annotations

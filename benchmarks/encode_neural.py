@@ -1,8 +1,8 @@
 """Encoding with MeanMaxAAE, from list[str] to an array, against an eager PyTorch version in Python.
 
-Real text in its given order. Both lower-case, split at white space, look words up, append the end and run
-networks with the same weights; rows are compared. The peer (benchmarks/eager) takes batches of 64 as they
-come, padded to the longest; beside, of sentences that were sorted by their length before.
+Real text in its original order. Both lower-case, split at white space, look words up, append the end symbol
+and run networks with the same weights; embeddings are compared. The peer (benchmarks/eager) has batches of 64
+in the order of the text, padded to the longest sentence, and another run with sentences sorted by length.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ def network_of(case: dict[str, Any]) -> Any:
     torch.set_num_threads(case["threads"])
     torch.manual_seed(1)
     hidden = case["hidden"]
-    made = MeanMaxNetwork(words=100, features=300, hidden=hidden, inner=2 * hidden, heads=case["heads"])
-    return made.to(case["device"]).eval()
+    network = MeanMaxNetwork(words=100, features=300, hidden=hidden, inner=2 * hidden, heads=case["heads"])
+    return network.to(case["device"]).eval()
 
 
 def ours(case: dict[str, Any]) -> Result:
@@ -110,17 +110,17 @@ def ours(case: dict[str, Any]) -> Result:
     words = json.loads(Path(case["vectors"], "words.json").read_text(encoding="utf-8"))
     rows = np.load(Path(case["vectors"], "vectors.npy"))
     vectors = se.WordVectors.from_array(words, rows, storage="float16")
-    cut = se.Tokenizer("whitespace", lowercase=True).core()
+    tokenizer = se.Tokenizer("whitespace", lowercase=True).core()
     network = network_of(case)
     se.set_num_threads(case["threads"])
-    encoder = _nn.NeuralEncoder("MeanMaxAAE", vectors._core, cut, None, network._cpp, 512, 4096)
+    encoder = _nn.NeuralEncoder("MeanMaxAAE", vectors._core, tokenizer, None, network._cpp, 512, 4096)
     lines = read(case)
     out = np.empty((len(lines), encoder.dim), np.float32)
     encoder.encode_into(lines[:2000], out[:2000])
     begin = time.perf_counter()
     encoder.encode_into(lines, out)
     seconds = time.perf_counter() - begin
-    tokens = sum(len(ids) for ids in [vectors._core.lookup(cut, lines)[0]])
+    tokens = sum(len(ids) for ids in [vectors._core.lookup(tokenizer, lines)[0]])
     return facts(case, lines, tokens, seconds, out)
 
 
@@ -129,7 +129,7 @@ def eager(case: dict[str, Any]) -> Result:
     from eager.mean_max import MeanMax
 
     words = json.loads(Path(case["vectors"], "words.json").read_text(encoding="utf-8"))
-    place = {word: i for i, word in enumerate(words)}
+    ids_of = {word: i for i, word in enumerate(words)}
     device = torch.device(case["device"])
     table = torch.from_numpy(np.load(Path(case["vectors"], "vectors.npy"))).to(device)
     network = network_of(case)
@@ -143,21 +143,21 @@ def eager(case: dict[str, Any]) -> Result:
     tokens = 0
 
     def encode(part: list[str], rows: Any) -> int:
-        ids = [[place[w] for w in line.lower().split() if w in place] for line in part]
+        ids = [[ids_of[w] for w in line.lower().split() if w in ids_of] for line in part]
         longest = max(map(len, ids)) + 1
         if device.type == "cpu":
             x = torch.zeros(len(part), longest, 300)
-            for row, known in enumerate(ids):
-                x[row, : len(known)] = table[known]
-                x[row, len(known)] = end
+            for row, word_ids in enumerate(ids):
+                x[row, : len(word_ids)] = table[word_ids]
+                x[row, len(word_ids)] = end
         else:  # a copy of each sentence would take most of the time
             padded = torch.zeros(len(part), longest, dtype=torch.int64)
-            for row, known in enumerate(ids):
-                padded[row, : len(known)] = torch.tensor(known)
+            for row, word_ids in enumerate(ids):
+                padded[row, : len(word_ids)] = torch.tensor(word_ids)
             x = table[padded.to(device)].float()
-            x[torch.arange(len(ids)), [len(known) for known in ids]] = end
-        z = peer.encode(x, torch.tensor([len(known) + 1 for known in ids], device=device))
-        rows[:] = z.cpu().numpy() * np.array([[len(known) > 0] for known in ids])
+            x[torch.arange(len(ids)), [len(word_ids) for word_ids in ids]] = end
+        z = peer.encode(x, torch.tensor([len(word_ids) + 1 for word_ids in ids], device=device))
+        rows[:] = z.cpu().numpy() * np.array([[len(word_ids) > 0] for word_ids in ids])
         return sum(map(len, ids))
 
     with torch.inference_mode():
@@ -176,11 +176,11 @@ def facts(case: dict[str, Any], lines: list[str], tokens: int, seconds: float, o
     hidden, rows = case["hidden"], 4096
     shapes = [(300, hidden)] * 3 + [(hidden, 2 * hidden), (2 * hidden, hidden)]
     device = case["device"]
-    made = [(torch.randn(rows, a, device=device), torch.randn(a, b, device=device)) for a, b in shapes]
+    operands = [(torch.randn(rows, a, device=device), torch.randn(a, b, device=device)) for a, b in shapes]
     times = []
     for _ in range(5):
         begin = time.perf_counter()
-        for x, w in made:
+        for x, w in operands:
             x @ w
         if device != "cpu":
             torch.cuda.synchronize()

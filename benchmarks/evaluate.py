@@ -1,20 +1,21 @@
-"""SentEval's validations by our solver against scikit-learn's, as ratios from one run.
+"""SentEval's validations with our solver and with scikit-learn's, as ratios from one run.
 
-Both choose C and judge as SentEval does, on the same rows and folds, by the same code; what differs is who
-fits the classifiers. Embeddings are there before the clock starts. Every measurement is a process of its own;
-ours goes to a gradient as small as scikit-learn's was, or as float32 holds (1e-7): Newton's last step in
-float64 can end far beyond what either was asked for; it is then told as well what theirs would be without it.
+Both choose C and evaluate as SentEval does, on the same embeddings and folds, with the same code; only the
+solver differs. Embeddings are computed before the measurement. Each measurement is a process. Ours continues
+to a gradient as small as scikit-learn's, or to the limit of float32 (1e-7). Newton's last step in float64 can
+end far below the requested gradient; scikit-learn's time without that step is then reported too.
+
 Parts:
 
   300    averages of the local vectors
   2048   2,048 random features of these, tanh(x W + b)
   suite  evaluate(..., tasks="all") of a 300-dimensional encoder: seconds and memory
 
-scikit-learn has two processes, and for each case the solver and precision that is fastest with gradients
-small enough; one that takes twice as long as the best before it is given up. So has LogisticRegressionCV,
-which starts each larger C from the weights of the one before; it chooses C by means that are not rounded, so
-its accuracy may differ. Where all fits would take longer than --budget,
-those of one fold are timed and the whole is extrapolated, which is then said.
+scikit-learn has two processes, and for each case the fastest solver and precision with small enough
+gradients; solvers that take twice as long as the best one are stopped. The same applies to
+LogisticRegressionCV, which starts each larger C from the previous weights; it chooses C by unrounded means,
+so its accuracy may differ. If all fits would take longer than --budget, one fold is timed and the total is
+extrapolated, and marked as such.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ PARTS = ("300", "2048", "suite")
 TARGETS = {300: 10.0, 2048: 8.0}
 TOLERANCE, LEAST_TOLERANCE = 1e-5, 1e-7
 SMALL = 1.2 * TOLERANCE
-GIVEN_UP = 2  # times the best solver's seconds, after which another is no longer tried
+GIVEN_UP = 2  # times the seconds of the best solver, after which another one is stopped
 FOLDS = 10
 PROCESSES = 2
 DATA = Path()
@@ -77,15 +78,15 @@ class Case(NamedTuple):
 def case_of(name: str, dim: int) -> Case:
     task = load_task(name, DATA / "senteval")
     splits = {key: split.by_length() for key, split in task.splits.items()}
-    sentences, places = distinct(side for split in splits.values() for side in split.sentences)
+    sentences, positions = distinct(side for split in splits.values() for side in split.sentences)
     rows = average().encode([sentence.split() for sentence in sentences])
     if dim != rows.shape[1]:
         random = np.random.default_rng(0)
         scale = 2 / np.linalg.norm(rows, axis=1).mean()  # so that tanh bends most of them
         w = scale * random.standard_normal((rows.shape[1], dim), np.float32)
         rows = np.tanh(rows @ w + random.standard_normal(dim, np.float32))
-    sides = len(places) // len(splits)
-    joined = tuple(np.concatenate(places[side::sides]) for side in range(sides))
+    sides = len(positions) // len(splits)
+    joined = tuple(np.concatenate(positions[side::sides]) for side in range(sides))
     bounds = np.cumsum([0, *map(len, splits.values())])
     numbers = {key: np.arange(bounds[i], bounds[i + 1]) for i, key in enumerate(splits)}
     labels = np.concatenate([split.labels for split in splits.values()])
@@ -112,7 +113,7 @@ def steepest(x: np.ndarray, labels: np.ndarray, fit: Fit, w: np.ndarray, b: np.n
 
 
 def some(count: int, most: int = 40) -> np.ndarray:
-    """Evenly spread places."""
+    """Evenly spread indices."""
     return np.unique(np.linspace(0, count - 1, min(count, most)).astype(int))
 
 
@@ -121,15 +122,15 @@ def some(count: int, most: int = 40) -> np.ndarray:
 
 def ours(name: str, dim: int, tolerance: float) -> dict:
     case = case_of(name, dim)
-    kept: list[tuple[list[Fit], Any]] = []
+    solved_fits: list[tuple[list[Fit], Any]] = []
 
     class Kept(Optimum):
         def predict(self, examples: Examples, fits: Any, on_progress: Any) -> Predictions:
             plain = classifiers.fit_logistic
 
             def fit_logistic(*args: Any, **options: Any) -> Any:
-                kept.append((list(fits), plain(*args, **options)))
-                return kept[-1][1]
+                solved_fits.append((list(fits), plain(*args, **options)))
+                return solved_fits[-1][1]
 
             classifiers.fit_logistic = fit_logistic
             try:
@@ -138,24 +139,24 @@ def ours(name: str, dim: int, tolerance: float) -> dict:
                 classifiers.fit_logistic = plain
 
     few = np.arange(0, len(case.examples.labels), 50)
-    cross_validate(Optimum(), case.examples, {"train": few, "test": few}, "folds", 2)  # libraries are loaded
+    cross_validate(Optimum(), case.examples, {"train": few, "test": few}, "folds", 2)  # loads libraries
     with Clock() as clock:
         classified = cross_validate(
             Kept(tolerance=tolerance), case.examples, case.splits, case.validation, FOLDS
         )
-    facts = clock.facts(fits=sum(len(fits) for fits, _ in kept))
+    facts = clock.facts(fits=sum(len(fits) for fits, _ in solved_fits))
     x, labels = case.examples.features(), case.examples.labels
     gradient = max(
         steepest(x, labels, fits[i], solved.weights[i], solved.intercepts[i])
-        for fits, solved in kept
+        for fits, solved in solved_fits
         for i in some(len(fits))
     )
-    products = [bare_products(x, solved) for _, solved in kept]
+    products = [bare_products(x, solved) for _, solved in solved_fits]
     return facts | {
         "claimed": classified.gradient,
         "gradient": gradient,
-        "iterations": int(max(solved.iterations.max() for _, solved in kept)),
-        "short": int(sum(solved.short.sum() for _, solved in kept)),
+        "iterations": int(max(solved.iterations.max() for _, solved in solved_fits)),
+        "short": int(sum(solved.short.sum() for _, solved in solved_fits)),
         "products": sum(seconds for seconds, _ in products),
         "gflop": sum(gflop for _, gflop in products),
         "acc": classified.accuracy,
@@ -165,8 +166,7 @@ def ours(name: str, dim: int, tolerance: float) -> dict:
 
 
 def bare_products(x: np.ndarray, solved: Any) -> tuple[float, float]:
-    """Seconds of the products that the solver cannot do without: for each iteration, the scores and the
-    gradients of those that are not solved yet."""
+    """Seconds of the solver's matrix products: scores and gradients of unsolved problems, by iteration."""
     import torch
 
     _, outputs, d = solved.weights.shape
@@ -174,7 +174,7 @@ def bare_products(x: np.ndarray, solved: Any) -> tuple[float, float]:
     w = torch.randn(solved.weights.shape[0] * outputs, d + 1)
     z = torch.empty(len(x), len(w))
     g = torch.empty(len(w), d + 1)
-    torch.mm(rows, w.t(), out=z)  # a first time: memory is there
+    torch.mm(rows, w.t(), out=z)  # warm-up
     seconds, flop = 0.0, 0.0
     for i in range(int(solved.iterations.max())):
         active = int((solved.iterations > i).sum()) * outputs
@@ -202,7 +202,7 @@ SOLVERS = (
 
 @contextlib.contextmanager
 def at_most(seconds: float) -> Iterator[None]:
-    """Raises TimeoutError at the next iteration after so many. liblinear's are not to be interrupted."""
+    """Raise TimeoutError after some seconds, at the next iteration; liblinear cannot be interrupted."""
 
     def stop(*_: object) -> None:
         raise TimeoutError
@@ -218,20 +218,20 @@ def at_most(seconds: float) -> Iterator[None]:
 def fitted(
     x: np.ndarray, labels: np.ndarray, fit: Fit, solver: str, dual: bool, most: int = 10_000
 ) -> tuple[Any, ...]:
-    """Classes of all rows, weights, intercepts, and how many iterations there were."""
+    """Return the classes of all rows, weights, intercepts, and the number of iterations."""
     from sklearn.linear_model import LogisticRegression
 
     # liblinear's measure is relative to the gradient at 0.
     tolerance = TOLERANCE * (1 if solver != "liblinear" else 10)
     model = LogisticRegression(C=fit.penalty, solver=solver, dual=dual, tol=tolerance, max_iter=most)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # gradients are looked at, and stated
+        warnings.simplefilter("ignore")  # gradients are checked and reported
         model.fit(x[fit.train], labels[fit.train])
     return model.predict(x), model.coef_, model.intercept_, int(model.n_iter_[0])
 
 
 class Peer:
-    """scikit-learn in the place of our classifier."""
+    """scikit-learn instead of our classifier."""
 
     def __init__(self, x: np.ndarray, labels: np.ndarray, grid: str, fit: Fit) -> None:
         from threadpoolctl import threadpool_limits
@@ -242,7 +242,7 @@ class Peer:
         self.ranking: list[tuple[float, str, str, bool, np.ndarray]] = []  # fastest first
         outputs = 1 if labels.max() == 1 else labels.max() + 1
         few = np.concatenate([np.flatnonzero(labels == k)[:20] for k in range(labels.max() + 1)])
-        fitted(x, labels, fit._replace(train=few), "lbfgs", False)  # libraries are loaded
+        fitted(x, labels, fit._replace(train=few), "lbfgs", False)  # loads libraries
         for solver, dual, dtype in SOLVERS:
             if solver == "liblinear" and (outputs > 1 or dual != (x.shape[1] > len(fit.train))):
                 continue
@@ -263,15 +263,15 @@ class Peer:
             seconds = min(times)
             gradient = steepest(x, labels, fit, w, b)
             self.tried[name] = (seconds, gradient)
-            # liblinear's problem is another one, of whose gradient ours says nothing. Others stop at most
-            # where ours does, but for a rounding.
+            # liblinear solves another problem, so this gradient does not apply. The others stop at our
+            # gradient or below it, up to rounding.
             if solver == "liblinear" or gradient <= SMALL:
                 self.ranking.append((seconds, name, solver, dual, features))
                 self.seconds = min(self.seconds, seconds)
         self.ranking.sort(key=lambda one: one[0])
 
-    def use(self, place: int) -> None:
-        self.seconds, self.name, self.solver, self.dual, self.x = self.ranking[place]
+    def use(self, rank: int) -> None:
+        self.seconds, self.name, self.solver, self.dual, self.x = self.ranking[rank]
         self.kept.clear()
 
     def penalties(self, _: str) -> Any:
@@ -286,7 +286,7 @@ class Peer:
         return Predictions(np.stack([classes for classes, *_ in models]), np.full(len(fits), np.nan))
 
     def without_the_last(self, fit: Fit) -> dict:
-        """What a fit takes of its time without the last iteration, and with what gradient it ends then."""
+        """Return the fraction of the time without the last iteration, and the gradient at that point."""
         from threadpoolctl import threadpool_limits
 
         seconds, most, w, b = [], 10_000, np.empty(0), np.empty(0)
@@ -310,9 +310,9 @@ def scikit_learn(name: str, dim: int) -> dict:
     middle = Fit(train, grid[len(grid) // 2])
     peer = Peer(x, labels, case.validation, middle)
     best: dict = {}
-    for place in range(len(peer.ranking)):
-        peer.use(place)
-        peer.predict(case.examples, [Fit(train, grid[0])] * PROCESSES, None)  # processes are there
+    for rank in range(len(peer.ranking)):
+        peer.use(rank)
+        peer.predict(case.examples, [Fit(train, grid[0])] * PROCESSES, None)  # starts processes
         peer.kept.clear()
         expected = all_fits[case.validation] * peer.seconds / PROCESSES
         splits, validation, how = case.splits, case.validation, "all fits"
@@ -320,7 +320,7 @@ def scikit_learn(name: str, dim: int) -> dict:
             if best:
                 break
             outer = stratified_folds(labels[train], FOLDS)[0]
-            if validation == "nested":  # what is left of an outer fold is cut into folds again
+            if validation == "nested":  # an outer fold's training rows are split again
                 splits = {"train": train[outer[0]], "test": train[outer[1]]}
                 validation, how = "folds", f"one of {FOLDS} outer folds, extrapolated"
             else:
@@ -333,24 +333,24 @@ def scikit_learn(name: str, dim: int) -> dict:
         times = all_fits[case.validation] / len(peer.kept)
         facts |= {"timed": clock.seconds, "seconds": clock.seconds * times}
         facts["acc"] = classified.accuracy if how == "all fits" else None
-        # One fit says little of all: of those that take seconds each solver is asked for all of them.
+        # The first fit does not predict the total time, so each fast solver runs all fits.
         small = peer.solver == "liblinear" or gradient <= SMALL
         if small and (not best or facts["seconds"] < best["seconds"]):
             best = facts
     if not best:
-        raise SystemExit(f"{name}: no solver of scikit-learn came to a gradient of {SMALL:g}: {peer.tried}")
+        raise SystemExit(f"{name}: no solver of scikit-learn reached a gradient of {SMALL:g}: {peer.tried}")
     if best["gradient"] < LEAST_TOLERANCE:
         peer.use([name for _, name, *_ in peer.ranking].index(best["solver"]))
         best["without_the_last"] = peer.without_the_last(middle)
-    get_reusable_executor().shutdown(wait=True)  # only what has ended is accounted for
+    get_reusable_executor().shutdown(wait=True)  # memory is reported of ended processes only
     children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     return best | {"tried": peer.tried, "mebibytes_of_a_process": round(children)}
 
 
 def warm_started(name: str, dim: int, seconds: float) -> dict:
-    """LogisticRegressionCV, which goes through rising C from where the one before ended.
+    """LogisticRegressionCV, which starts each larger C from the previous weights.
 
-    A solver is given up that takes longer than GIVEN_UP times so many seconds.
+    Solvers that take longer than GIVEN_UP times these seconds are stopped.
     """
     from joblib.externals.loky import get_reusable_executor
     from sklearn.linear_model import LogisticRegressionCV
@@ -379,12 +379,12 @@ def warm_started(name: str, dim: int, seconds: float) -> dict:
                 if case.validation == "dev":
                     dev = case.splits["dev"]
                     both = np.concatenate([rows, dev])
-                    cut = [(np.arange(len(rows)), np.arange(len(rows), len(both)))]
+                    folds = [(np.arange(len(rows)), np.arange(len(rows), len(both)))]
                 else:
-                    both, cut = rows, stratified_folds(labels[rows], FOLDS)
+                    both, folds = rows, stratified_folds(labels[rows], FOLDS)
                 model = LogisticRegressionCV(
                     Cs=cs,
-                    cv=cut,
+                    cv=folds,
                     solver=solver,
                     tol=TOLERANCE,
                     max_iter=10_000,
@@ -403,10 +403,10 @@ def warm_started(name: str, dim: int, seconds: float) -> dict:
                     tried[label] = f"stopped after {most:.0f} s"
                     break
                 spent, timed = spent + time.perf_counter() - begin, timed + 1
-                for fold in some(len(cut), 3):
+                for fold in some(len(folds), 3):
                     for c in range(len(cs)):
                         w = np.atleast_2d(model.coefs_paths_[fold, 0, c].reshape(outputs, -1))
-                        fit = Fit(both[cut[fold][0]], cs[c])
+                        fit = Fit(both[folds[fold][0]], cs[c])
                         gradient = max(gradient, steepest(x, labels, fit, w[:, :-1], w[:, -1]))
                 right.append(float((model.predict(features[test]) == labels[test]).mean()))
                 if spent / timed * len(outer) > min(BUDGET, most):
@@ -476,11 +476,11 @@ def main() -> None:
             ((warm,),) = measure(1, ("warm_started", name, dim, they["seconds"]))
             tolerance = min(TOLERANCE, max(they["gradient"], LEAST_TOLERANCE))
             (we,) = measure(args.rounds, ("ours", name, dim, tolerance))
-            # Ours stops by its gradient in float32, to which the rounding of its weights may add.
+            # Ours stops by its gradient in float32; the rounding of weights may make the true one larger.
             while we[0]["gradient"] > they["gradient"] and tolerance > LEAST_TOLERANCE:
                 tolerance = max(0.7 * tolerance, LEAST_TOLERANCE)
                 (we,) = measure(args.rounds, ("ours", name, dim, tolerance))
-            tell(name, dim, we, they, warm)
+            show(name, dim, we, they, warm)
     if "suite" in args.only:
         (runs,) = measure(args.rounds, ("suite",))
         seconds = median(runs, "seconds")
@@ -494,7 +494,7 @@ def main() -> None:
     write_json(args.json, results=CONTESTANTS.everything)
 
 
-def tell(name: str, dim: int, ours: list[dict], they: dict, warm: dict) -> None:
+def show(name: str, dim: int, ours: list[dict], they: dict, warm: dict) -> None:
     we, seconds = ours[0], median(ours, "seconds")
     say(
         f"{name}, {dim}-d, {we['shape'][0]} x {we['shape'][1]}, {we['fits']} fits, {we['short']} ended short:"

@@ -1,4 +1,4 @@
-"""How long `import sentencode` takes, beside NumPy alone: medians over fresh processes, in turns.
+"""Time of `import sentencode`, compared with NumPy alone: medians over new processes, in turns.
 
 Public names are imported when they are used; the last two lines say what that costs then.
 """

@@ -1,8 +1,7 @@
-"""Fitting the linear autoencoder against the ways there were, as ratios from one run.
+"""Fitting the linear autoencoder compared with earlier algorithms, as ratios from one run.
 
-Every measurement is a process of its own. Contestants take turns, and medians are compared. Only the work
-itself is timed: words are loaded and sentences read before the clock starts; those we are compared with
-have their words looked up and their matrix built by then as well. Parts:
+Each measurement is a process. Contestants take turns, and medians are compared. Only fitting is timed: words
+are loaded and sentences read before; peers also look words up and build their matrix before. Parts:
 
   dense    fit of 150 hidden units, ours / a dense SVD of the paper's matrix, on some of SICK and STSB
   blocks   the same on all of SICK, ours / Pasa and Sperduti's column blocks, which the paper used
@@ -137,7 +136,7 @@ def new_laes(vectors: _core.WordVectors, weights: np.ndarray, hidden: int, max_l
     )
 
 
-# What is timed. Each returns what it wants to tell beside the seconds.
+# The timed functions. Each returns further facts to report.
 
 
 def ours(name: str, count: int, hidden: int, max_length: int) -> dict:
@@ -175,12 +174,12 @@ def blocks(name: str, count: int, hidden: int, max_length: int) -> dict:
     words = vectors.matrix() * weights[:, None]
     n, longest = words.shape[1], max(map(len, sentences))
     flat = words[np.concatenate(sentences)]
-    place = np.concatenate([np.arange(len(ids)) for ids in sentences])
+    position = np.concatenate([np.arange(len(ids)) for ids in sentences])
     with Clock() as clock:
         v = np.zeros((len(flat), 0), np.float32)
         s = np.zeros(0, np.float32)
         for i in range(longest - 1, -1, -1):
-            rows = np.flatnonzero(place >= i)
+            rows = np.flatnonzero(position >= i)
             joined = np.zeros((len(flat), n + len(s)), np.float32, order="F")
             joined[rows, :n] = flat[rows - i]
             joined[:, n:] = v * s
@@ -278,11 +277,11 @@ def main() -> None:
         for name, count in (("sick", args.dense_sentences), ("stsb", args.stsb_sentences)):
             case = (name, count, hidden, 64)
             runs = measure(args.rounds, ("ours", *case), ("dense", *case), once=("dense",) if once else ())
-            tell(f"dense  {name}", *runs, 100)
+            show(f"dense  {name}", *runs, 100)
     if "blocks" in args.only:
         case = ("sick", some, hidden, 64)
         runs = measure(args.rounds, ("ours", *case), ("blocks", *case), once=("blocks",) if once else ())
-        tell("blocks sick", *runs, 1)
+        show("blocks sick", *runs, 1)
     if "floor" in args.only:
         case = ("books", some, hidden, 40)
         we, they = measure(args.rounds, ("ours", *case), ("products", *case))
@@ -316,7 +315,7 @@ def seconds(runs: list[dict]) -> str:
     return f"{median(runs, 'seconds'):.2f} s ({spread(runs, 'seconds')})"
 
 
-def tell(title: str, ours: list[dict], peers: list[dict], target: float) -> None:
+def show(title: str, ours: list[dict], peers: list[dict], target: float) -> None:
     we, they = ours[0], peers[0]
     say(f"{title}, matrix {they['shape']}: theirs {seconds(peers)}, ours {seconds(ours)}:")
     ratio = median(peers, "seconds") / median(ours, "seconds")

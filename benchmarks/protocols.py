@@ -1,9 +1,9 @@
-"""How far apart the protocols put the same rows, task by task, beside what the original SentEval gives.
+"""Differences between protocols for the same embeddings, by task, compared with the original SentEval.
 
 Optimum: our default, 10 folds. Liblinear: what SentEval had in 2017 and 2018 without PyTorch, 10 folds.
 Senteval-torch: its own classifier by Adam with its own default of 5 folds. The original's figures are those
 of docs/results, measured once with the same rows: that harness is not part of this repository. Reports go to
---out, task by task: the same command goes on where it was stopped.
+--out, task by task: the same command resumes.
 
 Figures are percent; relatedness is Pearson's correlation x 100 of scores that were learnt.
 """

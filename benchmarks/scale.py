@@ -1,10 +1,10 @@
-"""Files of Parquet to files of Parquet with embeddings: one process, and each engine with as many processors.
+"""From Parquet files to Parquet files with embeddings, in one process and with each engine on all processors.
 
-Every system reads, encodes and writes the same rows, and runs in a process of its own. Rates are of the job
-alone: what an engine takes to start, and to open the encoder, is measured before, by a small job. Besides:
-what a shard costs, how much memory a worker takes, and a fit of LAES over 8 shards.
+Each system reads, encodes and writes the same rows in its own process. Rates exclude the time to start an
+engine and to open the encoder, which a small job measures first. Also: the cost of a shard, the memory of a
+worker, and fitting LAES over 8 shards.
 
-Engines that are not installed are passed over: `make test-scale` makes an environment that has them.
+Engines that are not installed are skipped: `make test-scale` makes an environment that has them.
 """
 
 from __future__ import annotations
@@ -94,17 +94,17 @@ def make(folder: Path, sentences: int, files: int) -> None:
     """Files of Parquet with the sentences of the package again and again, each with its number."""
     folder.mkdir()
     lines = (resources.files("sentencode") / "data/demo_sentences.txt").read_text("utf-8").splitlines()
-    place = 0
+    position = 0
     for i in range(files):
         end = sentences * (i + 1) // files
         with pq.ParquetWriter(
             folder / f"{i:04d}.parquet", pa.schema([("id", pa.int64()), ("text", pa.string())])
         ) as file:
-            while place < end:
-                ids = np.arange(place, min(place + 100_000, end))
+            while position < end:
+                ids = np.arange(position, min(position + 100_000, end))
                 texts = [lines[j % len(lines)] for j in ids]
                 file.write_table(pa.table({"id": ids, "text": texts}))
-                place = int(ids[-1]) + 1
+                position = int(ids[-1]) + 1
 
 
 def child(job: str, folder: Path, shards: int) -> dict[str, float]:
@@ -136,8 +136,8 @@ def one_process(folder: Path, shards: int) -> dict[str, float]:
             write_statistics=False,
         ) as file:
             for batch in pq.ParquetFile(path).iter_batches(ROWS, columns=["id", "text"]):
-                made = encoder.encode(batch["text"])
-                column = pa.FixedSizeListArray.from_arrays(pa.array(made.reshape(-1)), encoder.dim)
+                embeddings = encoder.encode(batch["text"])
+                column = pa.FixedSizeListArray.from_arrays(pa.array(embeddings.reshape(-1)), encoder.dim)
                 file.write_batch(pa.record_batch([batch["id"], column], schema=schema))
                 rows += len(batch)
     seconds = time.perf_counter() - begin
@@ -185,7 +185,7 @@ def connect(name: str) -> None:
 
 
 class Memory:
-    """The most that a worker has held beside the files that it maps: of all processes below this one."""
+    """The largest memory of a child process, without memory-mapped files."""
 
     def __init__(self) -> None:
         self._most, self._ended = 0, threading.Event()
@@ -215,7 +215,7 @@ class Memory:
 
 
 def overhead(folder: Path, _: int) -> dict[str, float]:
-    """What a shard of few rows takes beside a shard of many: the same rows in 20 shards and in 1,000."""
+    """The cost of a shard, from the same rows in 20 and in 1,000 shards."""
     lines = folder / "lines.txt"
     books = (resources.files("sentencode") / "data/demo_sentences.txt").read_text("utf-8")
     lines.write_text(books * 64, "utf-8")

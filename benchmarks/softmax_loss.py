@@ -1,9 +1,8 @@
-"""The loss over all words, forward and backward: time, and the most memory that it takes, against the naive
-composition `cross_entropy(linear(h, W, b), targets)`.
+"""Time and memory of the loss over all words, forward and backward, compared with the naive composition.
 
-Every measurement is a process of its own. Memory is how far the process's peak (VmHWM) rises above what it
-held before, with the inputs in place and the kernels warmed up on a few rows; the gradients are within.
-Losses and gradients are compared first.
+The composition is `cross_entropy(linear(h, W, b), targets)`. Each measurement is a process. Memory is the
+increase of the process's peak (VmHWM), including gradients, with the inputs allocated and after a warm-up on
+a few rows. Losses and gradients are compared first.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Any
 
 from common import Contestants, Result, arguments_of, machine, median, memory, processors, verdict, write_json
 
-MEMORY = 0.25  # of the naive composition's: at most
+MEMORY = 0.25  # maximum, as a fraction of the naive composition
 
 
 def main() -> None:
@@ -129,12 +128,12 @@ def measured(case: list[Any], loss: Any) -> Result:
     seconds = timed(lambda: step(loss, tensors, smoothing, autocast, chunk_rows))
     dtype = torch.bfloat16 if autocast else torch.float32
     h, weight = (t.detach().to(dtype) for t in tensors[:2])
-    wide = torch.empty(rows, words, dtype=dtype)
+    logits = torch.empty(rows, words, dtype=dtype)
 
     def products() -> None:
-        torch.mm(h, weight.T, out=wide)
-        wide @ weight
-        wide.T @ h
+        torch.mm(h, weight.T, out=logits)
+        logits @ weight
+        logits.T @ h
 
     return {
         "seconds": seconds,

@@ -123,8 +123,8 @@ def main() -> None:
 def compare_gradients(contestants: Contestants, args: argparse.Namespace, case: dict[str, Any]) -> None:
     """Of tables of some numbers of words, in the softmax of sampled words: dense and sparse."""
     for rows in args.rows:
-        wide = {**case, "sampled": args.sampled, "rows": rows}
-        dense, few = contestants.measure(args.rounds, ["ours", wide], ["sparse", wide])
+        table_case = {**case, "sampled": args.sampled, "rows": rows}
+        dense, few = contestants.measure(args.rounds, ["ours", table_case], ["sparse", table_case])
         for name, runs in (("dense", dense), ("sparse", few)):
             print(
                 f"{rows} rows, {name:6} {median(runs, 'step'):6.0f} ms a step ({spread(runs, 'step')}), "
@@ -141,11 +141,18 @@ def prepare(text: Path, vectors: Path, words: int, path: Path) -> None:
     from sentencode.training import Examples
 
     table = set(json.loads((vectors / "words.json").read_text(encoding="utf-8")))
-    cut = Tokenizer("words", lowercase=True)
-    seen = Vocabulary.from_corpus(text, cut)
+    tokenizer = Tokenizer("words", lowercase=True)
+    seen = Vocabulary.from_corpus(text, tokenizer)
     known = Vocabulary({w: n for w, n in seen.items() if w in table}, max_size=words)
     Examples.build(
-        text, known, cut, path=path, end="</s>", unknown_words="drop_example", min_length=4, max_length=32
+        text,
+        known,
+        tokenizer,
+        path=path,
+        end="</s>",
+        unknown_words="drop_example",
+        min_length=4,
+        max_length=32,
     )
 
 
@@ -254,9 +261,9 @@ def facts(case: dict[str, Any], words: int, timing: Timing) -> Result:
 
 def shapes_of(case: dict[str, Any], words: int) -> list[tuple[int, int]]:
     """Shapes of the matrices that the state of every word is multiplied by."""
-    hidden, wide = case["hidden"], case["sampled"] or words
+    hidden, outputs = case["hidden"], case["sampled"] or words
     layers = [(300, hidden)] * 6 + [(hidden, 2 * hidden), (2 * hidden, hidden)] * 2 + [(hidden, hidden)]
-    return [*layers, (hidden, wide)]
+    return [*layers, (hidden, outputs)]
 
 
 def peak(case: dict[str, Any]) -> float:
@@ -292,15 +299,15 @@ def product_seconds(case: dict[str, Any], words: int, rows: int) -> float:
     device, dtype = case["device"], torch.bfloat16 if case["autocast"] else torch.float32
 
     def work() -> Callable[[], None]:
-        made = []
+        operands = []
         for inner, outer in shapes:
             x = torch.randn(rows, inner, device=device, dtype=dtype)
             w = torch.randn(inner, outer, device=device, dtype=dtype)
             g = torch.randn(rows, outer, device=device, dtype=dtype)
-            made.append((x, w, g))
+            operands.append((x, w, g))
 
         def run() -> None:
-            for x, w, g in made:
+            for x, w, g in operands:
                 x @ w
                 g @ w.T
                 x.T @ g

@@ -4,18 +4,18 @@ Multi30k's English and German, in pieces of a joint BPE. The peer is the same mo
 (benchmarks/eager: packed GRU, keys once a batch, cells in a loop, all logits in one product), with the same
 weights and the same batches; losses, gradients, translations and vectors are compared first.
 
-Training: whole steps of ATTN and of ATTN-ATTN (forward, backward, clipping, Adam), with dropout, in words of
-the target a second. The peer's Adam is torch's fused one. The share of bare products is that of the step's
-matrix products made alone.
+Training: whole steps of ATTN and ATTN-ATTN (forward, backward, clipping, Adam) with dropout, in target words
+per second. The peer uses torch's fused Adam. "Bare products" is the fraction of the time that the matrix
+products of a step take alone.
 
-Translating: a beam of 5 by ATTN, which is trained for some steps before, so that sentences end; test 2016,
-sorted by length, 64 at once. Of the peer there are two searches: one that goes on with all sentences of a
-batch until the last one is finished, and one in which finished sentences leave, as they do in ours.
+Translating: beam search of width 5 with ATTN, after some training so that sentences end, on test 2016, sorted
+by length, in batches of 64. The peer has two searches: one continues all sentences of a batch until the last
+one is finished; in the other, finished sentences leave the batch, as in ours.
 
-Encoding: by ATTN-ATTN, against the peer's packed and padded, on batches of 64 in the text's order, and on the
-same as ours. Making batches counts.
+Encoding: ATTN-ATTN, compared with the packed and the padded peer, on batches of 64 in the order of the text
+and on our batches. Batching is included.
 
-All take turns, one process each.
+Each measurement is a process; all take turns.
 """
 
 from __future__ import annotations
@@ -188,14 +188,14 @@ def prepare(args: argparse.Namespace, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     folder = args.data / "multi30k"
     sides = [lines_of(folder / f"train.{language}.gz")[: args.sentences] for language in ("en", "de")]
-    cut = Tokenizer(learn_bpe(*sides, size=args.pieces))
-    known = {name: Vocabulary.from_corpus(side, cut) for name, side in zip(FIELDS, sides, strict=True)}
+    tokenizer = Tokenizer(learn_bpe(*sides, size=args.pieces))
+    known = {name: Vocabulary.from_corpus(side, tokenizer) for name, side in zip(FIELDS, sides, strict=True)}
     tests = [lines_of(folder / f"test_2016_flickr.{language}.gz") for language in ("en", "de")]
     for file, pairs in zip(files, (sides, tests), strict=True):
         Examples.build(
             list(zip(*pairs, strict=True)),
             known,
-            dict.fromkeys(FIELDS, cut),
+            dict.fromkeys(FIELDS, tokenizer),
             path=file,
             fields=FIELDS,
             end={"source": None, "target": "</s>"},
@@ -343,20 +343,20 @@ def product_seconds(case: dict[str, Any], batch: Any) -> float:
     lengths = [batch.lengths[name] for name in FIELDS]
     source, target = (int(of.sum()) for of in lengths)
     hidden, features, attention = case["hidden"], case["features"], case["attention"]
-    state, wide = case["decoder_hidden"], 2 * case["hidden"]
+    state, width = case["decoder_hidden"], 2 * case["hidden"]
     compound = case["architecture"] == "attn_attn"
-    seen = wide // case["heads"] if compound else wide
-    places = len(batch) * case["heads"] if compound else source
+    seen = width // case["heads"] if compound else width
+    positions = len(batch) * case["heads"] if compound else source
     shapes = [
         *[(source, features, 3 * hidden)] * 2,
         *[(int((lengths[0] > t).sum()), hidden, 3 * hidden) for t in range(lengths[0].max())] * 2,
-        (places, seen, attention),
+        (positions, seen, attention),
         (target, features, 3 * state),
         (target, state + features + seen, features),
         (target, features, examples.vocabulary_size("target") + 1),
     ]
     if compound:
-        shapes += [(source, wide, attention), (source, attention, case["heads"]), (places, wide, seen)]
+        shapes += [(source, width, attention), (source, attention, case["heads"]), (positions, width, seen)]
     for t in range(lengths[1].max()):
         rows = int((lengths[1] > t).sum())
         shapes += [(rows, state, 3 * state), (rows, state, 3 * state + attention), (rows, seen, 3 * state)]
@@ -452,7 +452,7 @@ def encode(case: dict[str, Any], model: Any, part: list[Any]) -> Any:
     x = model.source.weight[pad_sequence(part, batch_first=True)]
     if case["how"] == "ours" or case["how"].startswith("packed"):
         return model.encode(x, lengths).flatten(1)
-    h = model.encoder(x)[0]  # the backward direction begins behind the sentence's end
+    h = model.encoder(x)[0]  # the backward direction starts in the padding
     return model.heads_of(h, mask_of(x, lengths)).flatten(1)
 
 
@@ -478,12 +478,12 @@ def encoding(case: dict[str, Any]) -> Result:
     def batches() -> list[list[Any]]:
         if case["how"] in ("packed", "padded"):
             return [sentences[i : i + 64] for i in range(0, len(sentences), 64)]
-        made: list[list[Any]] = [[]]  # as `NeuralEncoder` makes them: the longest first, of so many tokens
+        grouped: list[list[Any]] = [[]]  # like `NeuralEncoder`: longest first, limited by tokens
         for ids in sorted(sentences, key=len, reverse=True):
-            if made[-1] and (len(made[-1]) + 1) * len(made[-1][0]) > 4096:
-                made.append([])
-            made[-1].append(ids)
-        return made
+            if grouped[-1] and (len(grouped[-1]) + 1) * len(grouped[-1][0]) > 4096:
+                grouped.append([])
+            grouped[-1].append(ids)
+        return grouped
 
     with torch.inference_mode():
         for part in batches()[:5]:

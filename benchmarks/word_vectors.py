@@ -1,4 +1,4 @@
-"""Word vectors trained in closed form (PPMI and a decomposition) beside gensim's skip-gram, on the same text.
+"""Word vectors trained in closed form (PPMI and an SVD), compared with gensim's skip-gram on the same text.
 
 Both see the same tokens and keep the same words. What counts is what sentence vectors made of them are worth:
 Pearson's correlation with people's scores, of SIF's cosines, on SICK and STSBenchmark, SIF fitted to their

@@ -32,7 +32,7 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import count, islice
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,7 @@ TENSOR, HEADER = "checksum.tensor.", "checksum.header"
 
 
 def make(folder: Path, only: Sequence[str] = ()) -> list[str]:
-    """Writes a file of each available kind, of neural ones only those of `only`; returns the kinds."""
+    """Write a file of each kind, neural ones only if they are in `only`; return the kinds."""
     import numpy as np
 
     import sentencode as se
@@ -101,13 +101,13 @@ def _make_neural(folder: Path, words: Any, only: Sequence[str]) -> None:
     translating = {"features": 4, "hidden": 2, "decoder_hidden": 3, "attention": 3, "heads": 2, "size": 4}
     transformer = {"features": 4, "size": 4, "heads": 2, "attention": 3, "attention_heads": 2, "inner": 4}
     pooling = {"hidden": 3, "heads": 2, "attention_hidden": 3, "character_filters": 2}
-    telling = {"hidden": 4, "following_words": 3, "channels": 5, "inner": 4}
+    context = {"hidden": 4, "following_words": 3, "channels": 5, "inner": 4}
     small: dict[str, tuple[str, dict[str, Any]]] = {
         "cnnlstmae": ("CNNLSTMAE", {"hidden": 8, "filters": 4, "windows": (1, 2)}),
         "lstmsdae": ("LSTMSDAE", {"hidden": 8}),
         "meanmaxaae": ("MeanMaxAAE", attending),
         "rae": ("RAE", attending),
-        "rnncnn": ("RNNCNN", telling),
+        "rnncnn": ("RNNCNN", context),
         "skipthoughts": ("SkipThoughts", {"hidden": 4, "bidirectional": True}),
         "nmt": ("CompoundNMT", translating),
         "nmt-transformer": (
@@ -117,7 +117,7 @@ def _make_neural(folder: Path, words: Any, only: Sequence[str]) -> None:
         "classifier": ("GeneralizedPooling", {**pooling, "head": se.Classifier(hidden=3)}),
         "regression": ("RAE", {**attending, "head": se.CosineRegression()}),
         "ranking": ("GeneralizedPooling", {**pooling, "head": se.MultipleNegatives()}),
-        "triplet": ("RNNCNN", {**telling, "head": se.Triplet()}),
+        "triplet": ("RNNCNN", {**context, "head": se.Triplet()}),
         "imitation": ("LSTMSDAE", {"hidden": 8, "head": se.RowRegression()}),
     }
     bpe = {}
@@ -130,31 +130,31 @@ def _make_neural(folder: Path, words: Any, only: Sequence[str]) -> None:
     for name, (kind, options) in small.items():
         if only and name not in only:
             continue
-        given = () if kind == "CompoundNMT" else (words,)
-        encoder = getattr(se, kind)(*given, **options, max_steps=4, batch_size=3, device="cpu")
+        arguments = () if kind == "CompoundNMT" else (words,)
+        encoder = getattr(se, kind)(*arguments, **options, max_steps=4, batch_size=3, device="cpu")
         encoder.fit(*_examples(kind, options.get("head"))).save(folder / name)
 
 
 def _examples(kind: str, head: Any) -> tuple[Any, ...]:
-    """What an encoder is fitted with."""
+    """The arguments of fit."""
     import numpy as np
 
     texts = TEXTS[:-1] * 4
     sides = {"CosineRegression": 2, "MultipleNegatives": 2, "Triplet": 3}.get(type(head).__name__, 1)
-    given = texts if sides == 1 else list(zip(*[texts] * sides, strict=True))
+    examples = texts if sides == 1 else list(zip(*[texts] * sides, strict=True))
     if type(head).__name__ == "RowRegression":
-        return given, np.ones((len(given), 8), np.float32)
+        return examples, np.ones((len(examples), 8), np.float32)
     if head is None:
-        return (given, texts) if kind == "CompoundNMT" else (given,)
+        return (examples, texts) if kind == "CompoundNMT" else (examples,)
     return (
-        (given,)
+        (examples,)
         if sides == 3 or type(head).__name__ == "MultipleNegatives"
-        else (given, [0, 1] * (len(given) // 2))
+        else (examples, [0, 1] * (len(examples) // 2))
     )
 
 
 def opened(kind: str, path: str) -> Any:
-    """What a file holds."""
+    """Open a file of a kind."""
     import sentencode as se
     from sentencode.evaluation import Report
 
@@ -166,7 +166,7 @@ def opened(kind: str, path: str) -> Any:
 
 
 def used(model: Any) -> str:
-    """Uses it in every way that it has, and identifies what came out."""
+    """Use a model in every way of its kind, and return a digest of the outputs."""
     import numpy as np
 
     import sentencode as se
@@ -175,11 +175,11 @@ def used(model: Any) -> str:
     if isinstance(model, Report):
         return model.to_json()
     if isinstance(model, se.WordVectors):
-        found = [model.matrix(), np.array(list(model.words)), np.array([word in model for word in WORDS])]
+        arrays = [model.matrix(), np.array(list(model.words)), np.array([word in model for word in WORDS])]
     else:
-        found = [model.encode(TEXTS), *_more_uses(model)]
+        arrays = [model.encode(TEXTS), *_more_uses(model)]
     digest = hashlib.sha256()
-    for array in found:
+    for array in arrays:
         digest.update(str((array.dtype, array.shape)).encode() + array.tobytes())
     return digest.hexdigest()
 
@@ -199,56 +199,55 @@ def _more_uses(model: Any) -> Iterator[Any]:
         yield np.array(model.translate(TEXTS[0], sample=True, seed=1, max_length=9))
         yield model.alignment(TEXTS[0], TEXTS[0])[-1]
     if hasattr(model, "following"):
-        yield np.array(
-            [word for places in model.following(TEXTS[:2]) for place in places for word in place], str
-        )
+        predictions = chain.from_iterable(model.following(TEXTS[:2]))
+        yield np.array([word for position in predictions for word in position], str)
 
 
 # --- damage
 
 
-def damaged(content: bytes, chance: random.Random) -> bytes:
-    """A file with one random damage."""
+def damaged(content: bytes, generator: random.Random) -> bytes:
+    """The content with one random damage."""
     data = bytearray(content)
-    place = chance.randrange(len(data))
+    position = generator.randrange(len(data))
     header = min(len(data), 8 + struct.unpack("<Q", data[:8])[0]) if data[8:9] == b"{" else len(data)
-    what = chance.choice(
+    kind = generator.choice(
         ("bit", "bit", "header bit", "bits", "cut", "insert", "remove", "size", "number", "copy")
     )
-    if what == "bit":
-        data[place] ^= 1 << chance.randrange(8)
-    elif what == "header bit":
-        data[chance.randrange(header)] ^= 1 << chance.randrange(8)
-    elif what == "bits":
-        for _ in range(chance.randrange(2, 9)):
-            data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
-    elif what == "cut":
-        del data[place:]
-    elif what == "insert":
-        data[place:place] = chance.randbytes(chance.randrange(1, 17))
-    elif what == "remove":
-        del data[place : place + chance.randrange(1, 17)]
-    elif what == "size":
+    if kind == "bit":
+        data[position] ^= 1 << generator.randrange(8)
+    elif kind == "header bit":
+        data[generator.randrange(header)] ^= 1 << generator.randrange(8)
+    elif kind == "bits":
+        for _ in range(generator.randrange(2, 9)):
+            data[generator.randrange(len(data))] ^= 1 << generator.randrange(8)
+    elif kind == "cut":
+        del data[position:]
+    elif kind == "insert":
+        data[position:position] = generator.randbytes(generator.randrange(1, 17))
+    elif kind == "remove":
+        del data[position : position + generator.randrange(1, 17)]
+    elif kind == "size":
         data[:8] = struct.pack(
-            "<Q", chance.choice((*NUMBERS, header - 8 + chance.randrange(-8, 9))) % (1 << 64)
+            "<Q", generator.choice((*NUMBERS, header - 8 + generator.randrange(-8, 9))) % (1 << 64)
         )
-    elif what == "number":
-        return _other_number(bytes(data), header, chance)
+    elif kind == "number":
+        return _other_number(bytes(data), header, generator)
     else:
-        begin = chance.randrange(len(data))
-        data[place : place + 64] = data[begin : begin + 64]
+        begin = generator.randrange(len(data))
+        data[position : position + 64] = data[begin : begin + 64]
     return bytes(data)
 
 
-def _other_number(data: bytes, header: int, chance: random.Random) -> bytes:
-    """Another number for one of the header."""
+def _other_number(data: bytes, header: int, generator: random.Random) -> bytes:
+    """Replace a number in the header by another one."""
     import re
 
-    places = [match.span() for match in re.finditer(rb"[0-9]+", data[8:header])]
-    if not places:
+    numbers = [match.span() for match in re.finditer(rb"[0-9]+", data[8:header])]
+    if not numbers:
         return data
-    begin, end = chance.choice(places)
-    new = str(chance.choice(NUMBERS)).encode()
+    begin, end = generator.choice(numbers)
+    new = str(generator.choice(NUMBERS)).encode()
     text = data[8 : 8 + begin] + new + data[8 + end : header]
     if data[8:9] != b"{":
         return data[:8] + text + data[header:]
@@ -317,14 +316,14 @@ _VALUES: tuple[Any, ...] = (
         json.loads("[" * 300 + "]" * 300),
     ),
 )
-_MISSING, _TWICE = object(), object()
-_NESTED = "\0json"  # the key of JSON that is written as a string in other JSON
+_DELETE, _DUPLICATE = object(), object()
+_NESTED = "\0json"  # key of JSON that is a string in other JSON
 
 
 def values_of(content: bytes) -> list[tuple[Any, ...]]:
     """All changes to values that `with_value` makes."""
     header, _ = _parts(content)
-    found: list[tuple[Any, ...]] = [
+    changes: list[tuple[Any, ...]] = [
         ("tensor", name, how)
         for name in header
         if name != "__metadata__"
@@ -332,24 +331,24 @@ def values_of(content: bytes) -> list[tuple[Any, ...]]:
     ]
     metadata = {k: v for k, v in header["__metadata__"].items() if not k.startswith("checksum.")}
     tree = _decoded(metadata)
-    for place in _places(tree):
-        found += [("value", place, i) for i in range(len(_VALUES) + 2)]
-        number = _at(tree, place)
+    for path in _paths(tree):
+        changes += [("value", path, i) for i in range(len(_VALUES) + 2)]
+        number = _at(tree, path)
         if isinstance(number, int | float) and not isinstance(number, bool):
-            found += [("number", place, other) for other in (number + 1, number - 1, number * 2, -number)]
-    return found
+            changes += [("number", path, other) for other in (number + 1, number - 1, number * 2, -number)]
+    return changes
 
 
 def with_value(content: bytes, change: tuple[Any, ...]) -> bytes:
     """The file with one value replaced, and new checksums."""
     header, body = _parts(content)
-    what, place, how = change
+    what, path, how = change
     if what == "tensor":
-        body = _with_tensor(header, bytearray(body), place, how)
+        body = _with_tensor(header, bytearray(body), path, how)
     else:
-        options = (*_VALUES, _MISSING, _TWICE)
+        options = (*_VALUES, _DELETE, _DUPLICATE)
         tree = _decoded(header["__metadata__"])
-        _put(tree, place, options[how] if what == "value" else how)
+        _put(tree, path, options[how] if what == "value" else how)
         header["__metadata__"] = _encoded(tree)
     return with_new_checksums(_joined(header, body))
 
@@ -417,30 +416,30 @@ def _encoded(value: Any) -> Any:
     return [_encoded(one) for one in value] if isinstance(value, list) else value
 
 
-def _places(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+def _paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """The paths of all values; of long lists, the first two and the last."""
-    if place:
-        yield place
+    if path:
+        yield path
     if isinstance(value, dict):
         keys = list(value) if len(value) <= 80 else [*list(value)[:2], list(value)[-1]]
         for key in keys:
-            yield from _places(value[key], (*place, key))
+            yield from _paths(value[key], (*path, key))
     elif isinstance(value, list):
         for i in sorted({0, 1, len(value) - 1} & set(range(len(value)))):
-            yield from _places(value[i], (*place, i))
+            yield from _paths(value[i], (*path, i))
 
 
-def _at(tree: Any, place: tuple[Any, ...]) -> Any:
-    for key in place:
+def _at(tree: Any, path: tuple[Any, ...]) -> Any:
+    for key in path:
         tree = tree[key]
     return tree
 
 
-def _put(tree: Any, place: tuple[Any, ...], value: Any) -> None:
-    owner, key = _at(tree, place[:-1]), place[-1]
-    if value is _MISSING:
+def _put(tree: Any, path: tuple[Any, ...], value: Any) -> None:
+    owner, key = _at(tree, path[:-1]), path[-1]
+    if value is _DELETE:
         del owner[key]
-    elif value is not _TWICE:
+    elif value is not _DUPLICATE:
         owner[key] = value
     elif isinstance(owner, list):
         owner.append(owner[key])
@@ -533,7 +532,7 @@ class Reader:
 def mutants(
     seed: int, kind: str, content: bytes, first: int, changes: str
 ) -> Iterator[tuple[int, bool, bytes]]:
-    """Yields damaged files from a number on: the number, whether checksums are old, the content."""
+    """Yield damaged files from a number on: the number, whether checksums are old, and the content."""
     if changes == "values":
         every = values_of(content)
         random.Random(f"{seed} {kind}").shuffle(every)
@@ -541,13 +540,13 @@ def mutants(
             yield number, False, with_value(content, every[number])
         return
     for number in count(first):
-        chance = random.Random(f"{seed} {kind} {number}")
-        data = damaged(content, chance)
-        kept = number % 2 == 0
-        yield number, kept, data if kept else with_new_checksums(data)
+        generator = random.Random(f"{seed} {kind} {number}")
+        data = damaged(content, generator)
+        old_checksums = number % 2 == 0
+        yield number, old_checksums, data if old_checksums else with_new_checksums(data)
 
 
-def judge(answer: tuple[str, str], whole: str, may_change: bool) -> str:
+def outcome_of(answer: tuple[str, str], whole: str, may_change: bool) -> str:
     """The column of an answer."""
     if answer[0] != "read":
         return answer[0]
@@ -557,8 +556,8 @@ def judge(answer: tuple[str, str], whole: str, may_change: bool) -> str:
 def table(counts: dict[str, Counter[str]]) -> str:
     """The table of outcomes, one kind per line."""
     lines = [("kind", *COLUMNS)]
-    for kind, found in [*sorted(counts.items()), ("all", sum(counts.values(), Counter()))]:
-        lines.append((kind, *(f"{found[column]:,}" for column in COLUMNS)))
+    for kind, outcomes in [*sorted(counts.items()), ("all", sum(counts.values(), Counter()))]:
+        lines.append((kind, *(f"{outcomes[column]:,}" for column in COLUMNS)))
     text = [f"| {' | '.join(line)} |" for line in lines]
     text.insert(1, "| --- |" + " ---: |" * len(COLUMNS))
     return "\n".join(text)
@@ -578,13 +577,13 @@ def run(folder: Path, seed: int, seconds: float, memory: int, only: list[str], c
     end = time.monotonic() + seconds
     done = False
     while time.monotonic() < end and not done:
-        before = sum(found["files"] for found in counts.values())
+        before = sum(outcomes["files"] for outcomes in counts.values())
         for kind in kinds:
             _round(folder, whole / kind, seed, memory, counts[kind], end, changes)
             state.write_text(json.dumps({**known, **counts}))
-        done = before == sum(found["files"] for found in counts.values())
+        done = before == sum(outcomes["files"] for outcomes in counts.values())
     print(table(counts))
-    return sum(found[column] for found in counts.values() for column in FAILED)
+    return sum(outcomes[column] for outcomes in counts.values() for column in FAILED)
 
 
 def _round(
@@ -597,16 +596,16 @@ def _round(
     what, before = reader(kind, whole, whole)
     if what != "read":
         raise SystemExit(f"{kind}: the whole file is not read: {what}, {before}")
-    for number, kept, data in files:
+    for number, old_checksums, data in files:
         mutant.write_bytes(data)
         answer = reader(kind, mutant, whole)
         # Reports have no checksums.
-        found = judge(answer, before, may_change=not kept or kind == "report")
-        counts.update(["files", found])
-        if found in FAILED:
-            failed = folder / f"{found}-{kind}-{changes}-{seed}-{number}"
+        outcome = outcome_of(answer, before, may_change=not old_checksums or kind == "report")
+        counts.update(["files", outcome])
+        if outcome in FAILED:
+            failed = folder / f"{outcome}-{kind}-{changes}-{seed}-{number}"
             mutant.replace(failed)
-            print(f"{found}: {failed}: {answer[1]:.200}", file=sys.stderr)
+            print(f"{outcome}: {failed}: {answer[1]:.200}", file=sys.stderr)
         if time.monotonic() > end:
             break
     reader.close()

@@ -26,11 +26,11 @@ def requirements(extra: str) -> list[str]:
         return [*PYPROJECT["build-system"]["requires"], "cmake>=3.22", "ninja>=1.10"]
     if extra == "run":
         return list(PYPROJECT["project"]["dependencies"])
-    found = []
+    names = []
     for requirement in EXTRAS[extra]:
         inner = re.fullmatch(r"sentencode\[(.*)\]", requirement)
-        found += [r for e in inner[1].split(",") for r in requirements(e)] if inner else [requirement]
-    return found
+        names += [r for e in inner[1].split(",") for r in requirements(e)] if inner else [requirement]
+    return names
 
 
 if __name__ == "__main__":

@@ -23,19 +23,19 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def sources(build: Path, patterns: list[str]) -> list[str]:
     """Those of ours that do not see torch: against it, one file takes minutes, and most findings are its."""
-    found = []
+    files = []
     for entry in json.loads((build / "compile_commands.json").read_text(encoding="utf-8")):
         file = str(Path(entry["directory"], entry["file"]).resolve())
         ours = file.startswith((f"{ROOT}/cpp/", f"{ROOT}/bindings/"))
         if ours and "torch/include" not in entry["command"] and any(p in file for p in patterns or [""]):
-            found.append(file)
-    return sorted(set(found))
+            files.append(file)
+    return sorted(set(files))
 
 
 def clang_tidy() -> str:
     for version in range(25, 15, -1):
-        if found := shutil.which(f"clang-tidy-{version}"):
-            return found
+        if program := shutil.which(f"clang-tidy-{version}"):
+            return program
     sys.exit("tidy: there is no clang-tidy-16 or newer; on Debian: apt install clang-tidy-19")
 
 

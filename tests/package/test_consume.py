@@ -32,8 +32,8 @@ def run(*command, **options):
 def built(folder, components, *settings):
     for component in components:
         run("cmake", "--install", BUILD, "--prefix", folder / "prefix", "--component", component)
-    found = [f"-DCMAKE_PREFIX_PATH={folder / 'prefix'}", "-DCMAKE_BUILD_TYPE=Release", *settings]
-    run("cmake", "-S", PROJECT, "-B", folder / "build", *found)
+    options = [f"-DCMAKE_PREFIX_PATH={folder / 'prefix'}", "-DCMAKE_BUILD_TYPE=Release", *settings]
+    run("cmake", "-S", PROJECT, "-B", folder / "build", *options)
     run("cmake", "--build", folder / "build")
     return folder / "build" / "encode"
 

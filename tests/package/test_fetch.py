@@ -51,8 +51,8 @@ def test_an_archive_of_the_mirror_is_unpacked_once(archive, tmp_path, scheme):
     for _ in range(2):
         done = fetch(tmp_path, f"{scheme}{path.parent}", digest)
         assert done.returncode == 0, done.stderr
-        found = Path(done.stderr.partition("found=")[2].strip())
-        assert (found / "thing.h").read_text(encoding="utf-8") == "#define THING 1\n"
+        folder = Path(done.stderr.partition("found=")[2].strip())
+        assert (folder / "thing.h").read_text(encoding="utf-8") == "#define THING 1\n"
         path.unlink(missing_ok=True)  # the second time, nothing is fetched
 
 

@@ -19,7 +19,7 @@ from sentencode import _core
 ROOT = Path(__file__).parents[2]
 needs_nn = pytest.mark.skipif(not _core.build_info()["torch"], reason="built without torch")
 
-# Encoders large enough that fitting them takes a while, and comes by where it asks for Ctrl-C.
+# Encoders that are large enough for fit to check for Ctrl-C.
 PREPARED = """
     import itertools, os, sys, threading, time
     import numpy as np
@@ -82,7 +82,7 @@ GETTERS = """
 
     first, others = (fit, look) if sys.argv[2] == "fits" else (look, fit)
     threads = started(*[lambda: repeat(others)] * 2)
-    repeat(first)  # the main thread is the one that asks for Ctrl-C
+    repeat(first)  # the main thread checks for Ctrl-C
     for thread in threads:
         thread.join()
     assert not failures, failures
@@ -129,7 +129,7 @@ NETWORKS = {
     "SkipThoughts": {"hidden": 8},
     "CompoundNMT": {"hidden": 8, "decoder_hidden": 8, "attention": 8, "heads": 2},
 }
-SIDES = {"CompoundNMT": 2}  # of what is learnt from: sentences, and here as many translations
+SIDES = {"CompoundNMT": 2}  # number of arguments of fit
 QUICK = {"max_steps": 3, "batch_size": 8, "validate_every": None}
 
 
@@ -143,7 +143,7 @@ def test_a_network_encodes_while_another_is_trained(kind, tmp_path):
         kind, made, sides = se.{kind}, {NETWORKS[kind] | QUICK}, {SIDES.get(kind, 1)}
         encoder = kind(vectors, **made).fit(*[corpora[0][:60]] * sides)
         before = encoder.encode(texts)
-        encoder.network.train()  # as if somebody had forgotten to change it back
+        encoder.network.train()  # left in training mode
         failures = []
 
         def encode():
@@ -268,7 +268,7 @@ def test_no_thread_waits_for_the_gil_under_the_lock_of_an_encoder(kind):
         threads = started(look, look)
         while time.monotonic() < end:
             model.set_statistics(statistics)
-            model.solve()  # here the main thread asks for Ctrl-C
+            model.solve()  # the main thread checks for Ctrl-C
         for thread in threads:
             thread.join()
         """,
@@ -361,7 +361,7 @@ def test_python_ends_while_a_daemon_thread_is_in_a_network(kind, loop, tmp_path)
     se.set_num_threads(1)  # OpenMP's threads would not be there in the children
     fitted = se.{kind}(vectors, **{NETWORKS[kind] | QUICK}).fit(*[corpora[0][:60]] * {SIDES.get(kind, 1)})
     """
-    # A tensor that Python lets go takes the lock back in torch's own way, which can abort: ARCHITECTURE.md.
+    # Freeing a tensor takes the GIL in torch's bindings, which can abort: see ARCHITECTURE.md.
     accepted = {0, -int(signal.SIGABRT)} if "translate" in loop else {0}
     ends = ENDS.format(loops=f"[lambda: {loop}] * 2", count=6, accepted=accepted)
     run(prepared + ends, timeout=300)
@@ -387,7 +387,7 @@ def test_sub_interpreters_are_refused():
 
 
 def test_bindings_release_the_gil_in_one_place():
-    """pybind11's own guards let Python end a thread where that aborts the process: bindings/gil.h."""
+    """pybind11's guards let Python end a thread where that aborts the process: see bindings/gil.h."""
     pattern = re.compile(
         r"gil_scoped_|PyGILState_|PyEval_(Save|Restore)|PYBIND11_OVERRIDE|pybind11/functional\.h"
     )

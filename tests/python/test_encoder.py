@@ -1,4 +1,4 @@
-"""What all encoders have in common, on a family small enough to check by hand."""
+"""The interface of all encoders, on a family small enough to check by hand."""
 
 from __future__ import annotations
 
@@ -477,7 +477,7 @@ def test_embeddings_do_not_depend_on_the_batch(sentences, batch_size):
 
 
 def test_pickle(encoder):
-    # By default scikit-learn's and Python's way: whatever the object holds.
+    # The default of Python and scikit-learn: all attributes.
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(encoder)).encode(TEXTS), ROWS)
 
 

@@ -26,7 +26,7 @@ def test_every_public_name_exists(name):
 
 
 def public_modules():
-    """Sentencode, the modules among its public names, and so on; and packages that users import by name."""
+    """Sentencode, its public modules and theirs, and packages that users import by name."""
     modules, left = {}, [se, *(importlib.import_module(f"sentencode.{name}") for name in ROOMS)]
     while left:
         module = left.pop()

@@ -20,7 +20,7 @@ PACKAGES_IN_ORDER = ("data", "metrics", "statistics", "report")  # of evaluation
 
 @functools.cache
 def statements(module):
-    """All imports of a module, also in functions: (source, name), where None stands for the module."""
+    """All imports of a module, also in functions: (source, name), with None for whole modules."""
     path, imports = FILES[module], []
     package = module if module in PACKAGES else module.rpartition(".")[0]
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

@@ -1,4 +1,4 @@
-"""Processes forked or started after we have computed: they neither hang nor want more than their share."""
+"""Processes that are forked or started after a computation neither hang nor use too many threads."""
 
 from __future__ import annotations
 

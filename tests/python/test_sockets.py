@@ -164,7 +164,7 @@ def test_torchrun(module, options, group, tmp_path):
 
 
 def test_groups_of_the_torchrun_of_torch(tmp_path):
-    """Its store is its own affair; what the processes connect by is ours."""
+    """Only the connections between processes are ours, not torch's store."""
     pytest.importorskip("torch")
     program = tmp_path / "program.py"
     program.write_text(GROUP.replace("os.getppid()", "os.getpid(), alone=True"))

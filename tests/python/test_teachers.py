@@ -1,4 +1,4 @@
-"""Teachers by their names: what is wrong with one is said at once."""
+"""Teachers by name: errors are reported at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sentencode.distill import teacher_named
 
 
 class Model:
-    """Stands for sentence-transformers, whose loader asks the hub again and again."""
+    """A replacement of sentence-transformers, whose loader requests the hub repeatedly."""
 
     cached: tuple[str, ...] = ()
     loaded: list[tuple[str, bool]] = []  # noqa: RUF012

@@ -48,7 +48,7 @@ class Case:
 def cases() -> dict[str, Case]:
     quiet = {"dropout": 0.0}
     attending = {"hidden": 256, "heads": 8, **quiet}
-    made = {
+    families = {
         "MeanMaxAAE": Case(
             "MeanMaxAAE", small=attending, paper={"hidden": 2048}, twin=("mean_max", "MeanMax")
         ),
@@ -72,7 +72,7 @@ def cases() -> dict[str, Case]:
         ),
     }
     for decoder in ("cnn", "rnn", "autoregressive_cnn", "autoregressive_rnn"):
-        made[f"RNNCNN, {decoder}"] = Case(
+        families[f"RNNCNN, {decoder}"] = Case(
             "RNNCNN",
             options={"decoder": decoder},
             small={"hidden": 128, "channels": 64, "inner": 64},
@@ -80,7 +80,7 @@ def cases() -> dict[str, Case]:
             twin=("context", "Context"),
         )
     for pooling in ("generalized", "scalar", "mean_max"):
-        made[f"GeneralizedPooling, {pooling}"] = Case(
+        families[f"GeneralizedPooling, {pooling}"] = Case(
             "GeneralizedPooling",
             data="pairs",
             options={"pooling": pooling},
@@ -98,7 +98,7 @@ def cases() -> dict[str, Case]:
             "heads": 4,
             "layers": 1,
         }
-        made[f"CompoundNMT, {architecture}"] = Case(
+        families[f"CompoundNMT, {architecture}"] = Case(
             "CompoundNMT",
             data="translations",
             options={"architecture": architecture},
@@ -111,7 +111,7 @@ def cases() -> dict[str, Case]:
             twin=("translation", "Translation") if architecture in ("attn", "attn_attn") else None,
             timed=architecture in ("attn", "attn_attn"),
         )
-    return made
+    return families
 
 
 class Data:
@@ -204,18 +204,17 @@ def twin_of(case: Case, encoder: Any, device: str) -> tuple[Any, Callable[[Any],
     import torch
 
     assert case.twin is not None
-    made = getattr(importlib.import_module(f"eager.{case.twin[0]}"), case.twin[1])
+    twin_class = getattr(importlib.import_module(f"eager.{case.twin[0]}"), case.twin[1])
     network = encoder.network
     config = {key: value for key, value in network._config.items() if key != "sampled_words"}
     if case.family == "GeneralizedPooling":
-        return pooling_twin(made, encoder, device)
+        return pooling_twin(twin_class, encoder, device)
     if case.family == "CompoundNMT":
         import inspect
 
-        config = {
-            key: value for key, value in config.items() if key in inspect.signature(made.__init__).parameters
-        }
-    twin = made(**config)
+        names = inspect.signature(twin_class.__init__).parameters
+        config = {name: value for name, value in config.items() if name in names}
+    twin = twin_class(**config)
     state = network.state_dict()
     with torch.no_grad():
         for name, tensor in (twin.core_state() if hasattr(twin, "core_state") else twin.state_dict()).items():
@@ -235,15 +234,15 @@ def twin_of(case: Case, encoder: Any, device: str) -> tuple[Any, Callable[[Any],
             lengths = torch.from_numpy(batch.lengths[name])
             # Packing reads lengths on the processor; masks move them where they are needed.
             tensors.append(lengths)
-        found = twin.loss(*tensors)
-        if isinstance(found, tuple):
-            return found[0], found[1]
-        return found, int(tensors[3].sum())
+        outputs = twin.loss(*tensors)
+        if isinstance(outputs, tuple):
+            return outputs[0], outputs[1]
+        return outputs, int(tensors[3].sum())
 
     return twin, loss
 
 
-def pooling_twin(made: Any, encoder: Any, device: str) -> tuple[Any, Callable[[Any], tuple[Any, Any]]]:
+def pooling_twin(twin_class: Any, encoder: Any, device: str) -> tuple[Any, Callable[[Any], tuple[Any, Any]]]:
     import torch
     from eager.generalized_pooling import Classifier
 
@@ -258,7 +257,7 @@ def pooling_twin(made: Any, encoder: Any, device: str) -> tuple[Any, Callable[[A
         "attention_activation",
         "boundaries",
     )
-    network = made(config["features"], **{name: config[name] for name in names})
+    network = twin_class(config["features"], **{name: config[name] for name in names})
     head = Classifier(4 * encoder.dim, 3, 300)
     twin = torch.nn.ModuleDict({"network": network, "head": head}).to(device)
     state = encoder.network.state_dict()
@@ -298,8 +297,8 @@ def eager_encoder(case: Case, encoder: Any, twin: Any, device: str) -> Callable[
             ids = {word: i for i, word in enumerate(words)}
             chosen = torch.tensor([ids[word] for word in encoder.vocabulary_.words], device=device)
             table[chosen] = learnt[: len(chosen)]
-    place = {word: i for i, word in enumerate(words)}
-    cut = encoder._fitted_tokenizer
+    ids_of = {word: i for i, word in enumerate(words)}
+    tokenizer = encoder._fitted_tokenizer
     end: int | None = None
     if case.family in ("MeanMaxAAE", "RAE", "LSTMSDAE", "CNNLSTMAE"):
         end, row = len(table), network.table.weight[encoder.network._config["end"]].detach()
@@ -309,9 +308,9 @@ def eager_encoder(case: Case, encoder: Any, twin: Any, device: str) -> Callable[
         out = np.zeros((len(lines), encoder.dim), np.float32)
         with torch.inference_mode():
             for begin in range(0, len(lines), 64):
-                tokens = cut(lines[begin : begin + 64])
+                tokens = tokenizer(lines[begin : begin + 64])
                 ids = [
-                    [place.get(w, unknown) for w in line if w in place or unknown is not None]
+                    [ids_of.get(w, unknown) for w in line if w in ids_of or unknown is not None]
                     for line in tokens
                 ]
                 lengths = torch.tensor([max(1, len(row) + (end is not None)) for row in ids])

@@ -173,19 +173,19 @@ class Check:
         self.results["parts"][name] = {**old, "status": "interrupted"}
         self.save()
         try:
-            own = getattr(self, f"part_{name}", None)
-            status, facts = own(limit) if own else self.script(name, limit)
+            method = getattr(self, f"part_{name}", None)
+            status, facts = method(limit) if method else self.script(name, limit)
         except Exception as error:  # a part must never stop the others
             status, facts = "failed", {"error": f"{type(error).__name__}: {error}"}
-        found = {"status": status, "seconds": round(time.monotonic() - begin, 1), **facts}
+        result = {"status": status, "seconds": round(time.monotonic() - begin, 1), **facts}
         if status != "ok" and (self.logs / f"{name}.log").exists():
             lines = (self.logs / f"{name}.log").read_text(encoding="utf-8", errors="replace").splitlines()
-            found["log"] = lines[-60:]
+            result["log"] = lines[-60:]
             print("\n".join(lines[-60:]), flush=True)
         if status == "out of time" and "cases" in old:  # those that this call did not reach remain
-            found["cases"] = {**old["cases"], **found.get("cases", {})}
-        self.results["parts"][name] = found
-        print(f"== {name}: {status} in {found['seconds']} s", flush=True)
+            result["cases"] = {**old["cases"], **result.get("cases", {})}
+        self.results["parts"][name] = result
+        print(f"== {name}: {status} in {result['seconds']} s", flush=True)
         return status == "ok"
 
     def environment(self) -> dict[str, str]:
@@ -283,8 +283,8 @@ class Check:
     def importable(self) -> str:
         """Nothing if both extension modules load, else why not."""
         code = "import torch, sentencode._core as c, sentencode.models; print('loaded', c.build_info())"
-        found = self.output([sys.executable, "-c", code])
-        return "" if found.startswith("loaded") else found[-3000:]
+        output = self.output([sys.executable, "-c", code])
+        return "" if output.startswith("loaded") else output[-3000:]
 
     def part_build(self, limit: float) -> tuple[str, dict[str, Any]]:
         deadline = time.monotonic() + limit

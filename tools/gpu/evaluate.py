@@ -29,9 +29,9 @@ def evaluate(args: argparse.Namespace) -> None:
         with tarfile.open(args.kit / "kit.tar.xz") as packed:
             packed.extractall(kit, filter="data")
         (kit / "done").touch()
-    found = SimpleNamespace(kit=kit)
+    context = SimpleNamespace(kit=kit)
     rehearsal = results["rehearsal"]
-    lines = [line for line in text(found, 3_000 if rehearsal else 60_000) if line.strip()]
+    lines = [line for line in text(context, 3_000 if rehearsal else 60_000) if line.strip()]
     with np.load(
         args.data / "vectors" / "glove.local.300d.f16.npz"
     ) as arrays:  # all words, as tasks have them

@@ -27,15 +27,15 @@ def main() -> None:
     plain = {"optimizer": "sgd", "max_steps": 1, "batch_size": 32, "clip_norm": None, "schedule": "constant"}
 
     def compare(case: Any) -> dict[str, Any]:
-        found: dict[tuple[str, bool], Any] = {}
+        encoders: dict[tuple[str, bool], Any] = {}
         for where in ("cpu", device):
             for moves in (False, True):
                 rate = 1.0 if moves else 1e-30
                 encoder = data.make(case, case.small, where, **plain, learning_rate=rate)
-                found[where, moves] = data.fit(case, encoder)
+                encoders[where, moves] = data.fit(case, encoder)
         weights = {
             key: {name: t.detach().double().cpu() for name, t in encoder.network.state_dict().items()}
-            for key, encoder in found.items()
+            for key, encoder in encoders.items()
         }
         gradients = {
             where: {name: weights[where, False][name] - t for name, t in weights[where, True].items()}
@@ -48,12 +48,12 @@ def main() -> None:
             total, apart = total + norm**2, apart + difference**2
             # Of a gradient that is all but zero, as a softmax's bias may be, the rounding is no share.
             worst = max(worst, (name, difference / max(norm, 1e-3 * largest)), key=lambda of: of[1])
-        losses = [found[where, True].history_.steps[0].loss for where in ("cpu", device)]
+        losses = [encoders[where, True].history_.steps[0].loss for where in ("cpu", device)]
         lines = data.encoded(case, 200)
         rows = {}
-        if getattr(found["cpu", False], "encode", None) is not None:
+        if getattr(encoders["cpu", False], "encode", None) is not None:
             try:
-                rows = {where: found[where, False].encode(lines) for where in ("cpu", device)}
+                rows = {where: encoders[where, False].encode(lines) for where in ("cpu", device)}
             except (ValueError, NotImplementedError) as error:  # "attn" has no embedding
                 rows = {}
                 reason = str(error)[:200]
@@ -64,7 +64,7 @@ def main() -> None:
                 (np.linalg.norm(rows[device] - rows["cpu"], axis=1) / np.maximum(lengths, 1e-6)).max()
             )
         result = {
-            "device": str(next(found[device, False].network.parameters()).device),
+            "device": str(next(encoders[device, False].network.parameters()).device),
             "loss": losses,
             "loss_apart": abs(losses[1] - losses[0]) / abs(losses[0]),
             "gradient_norm": total**0.5,

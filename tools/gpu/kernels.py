@@ -43,12 +43,12 @@ def main() -> None:
         weights = torch.randn(len(lengths), heads * features, dtype=dtype)
         results = []
         for where in ("cpu", device):
-            layer, own = pooling.to(where), h.to(where, copy=True).requires_grad_()
+            layer, inputs = pooling.to(where), h.to(where, copy=True).requires_grad_()
             layer.zero_grad()
-            z = layer(own, counts.to(where))
+            z = layer(inputs, counts.to(where))
             (z * weights.to(where)).sum().backward()
-            found = [z, own.grad, *(p.grad for p in layer.parameters())]
-            results.append([None if t is None else t.detach().double().cpu().clone() for t in found])
+            outputs = [z, inputs.grad, *(p.grad for p in layer.parameters())]
+            results.append([None if t is None else t.detach().double().cpu().clone() for t in outputs])
         bound = 1e-4 if dtype == torch.float32 else 1e-10
         worst = 0.0
         for expected, measured in zip(*results, strict=True):

@@ -1,6 +1,6 @@
-"""Makes the folder that tools/gpu_check carries along: what a machine with nvcc and torch may lack, and data.
+"""Packs what a GPU machine with nvcc and torch may lack for tools/gpu_check: headers, libraries and data.
 
-The data lie as in the folder of real data, so that benchmarks and tests find them; all are samples.
+The data are samples, in the layout of the folder of real data, where benchmarks and tests look for them.
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ def libraries(prefix: Path) -> None:
     for name, target in HEADERS.items():
         found = next(
             (
-                Path(place) / name
-                for place in (f"/usr/include/{machine}", "/usr/include")
-                if (Path(place) / name).exists()
+                Path(folder) / name
+                for folder in (f"/usr/include/{machine}", "/usr/include")
+                if (Path(folder) / name).exists()
             ),
             None,
         )
@@ -87,7 +87,7 @@ def libraries(prefix: Path) -> None:
     for name in LIBRARIES:
         source = Path("/usr/lib") / machine / name
         shutil.copy(source.resolve(), prefix / "lib" / name)
-        if name.endswith(".so"):  # by the name that the loader looks for, too
+        if name.endswith(".so"):  # the name that the loader looks for
             found = subprocess.run(
                 ["objdump", "-p", source], capture_output=True, text=True, check=True
             ).stdout
@@ -96,18 +96,18 @@ def libraries(prefix: Path) -> None:
 
 
 def python_headers(folder: Path) -> None:
-    """Of Python 3.12, for a Python that came without: found through PYTHON312, or pyenv."""
-    places = sorted(Path.home().glob(".pyenv/versions/3.12.*/include/python3.12"))
-    places += [Path("/usr/include/python3.12")]
-    for place in places:
-        if (place / "Python.h").exists():
-            shutil.copytree(place, folder / "python3.12")
+    """Copy headers of Python 3.12, for an installation without them, from pyenv or the system."""
+    sources = sorted(Path.home().glob(".pyenv/versions/3.12.*/include/python3.12"))
+    sources += [Path("/usr/include/python3.12")]
+    for source in sources:
+        if (source / "Python.h").exists():
+            shutil.copytree(source, folder / "python3.12")
             return
     print("no headers of Python 3.12 found: the machine must have its own", file=sys.stderr)
 
 
 def packages(site: Path) -> None:
-    """Pure Python packages, and OpenBLAS, which any Python loads."""
+    """Copy pure Python packages, and OpenBLAS, which works with any Python."""
     import scipy_openblas32
     import tqdm
 
@@ -141,11 +141,11 @@ def sample(data: Path, folder: Path) -> None:
     with np.load(data / "vectors" / "glove.local.300d.f16.npz") as arrays:
         words = bytes(arrays["words"]).decode("utf-8").split("\n")
         counts, rows = arrays["counts"], arrays["vectors"]
-    place = {word: i for i, word in enumerate(words)}
+    row_of = {word: i for i, word in enumerate(words)}
     text = [line.rstrip("\n") for line in books if line.strip()]
     seen = se.Vocabulary.from_corpus(text, se.Tokenizer("words", lowercase=TOKENIZER["lowercase"]))
-    kept = se.Vocabulary({w: n for w, n in seen.items() if w in place}, max_size=WORDS)
-    chosen = sorted(place[word] for word in kept.words)
+    vocabulary = se.Vocabulary({w: n for w, n in seen.items() if w in row_of}, max_size=WORDS)
+    chosen = sorted(row_of[word] for word in vocabulary.words)
     (folder / "vectors").mkdir()
     np.savez(
         folder / "vectors" / "glove.local.300d.f16.npz",

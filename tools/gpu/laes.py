@@ -24,7 +24,7 @@ def main() -> None:
         sentences, hidden = [" ".join(line.split()[:5]) for line in sentences[:500]], 60
     vectors = word_vectors(args)
     facts.put(hidden=hidden, sentences=len(sentences), device=device)
-    found: dict[str, Any] = {}
+    encoders: dict[str, Any] = {}
 
     def fit(where: str) -> dict[str, Any]:
         if where != "cpu":  # what the first call loads
@@ -33,7 +33,7 @@ def main() -> None:
         begin = time.perf_counter()
         encoder.fit(sentences)
         seconds = time.perf_counter() - begin
-        found[where] = encoder.encode(sentences[:300]).astype(np.float64)
+        encoders[where] = encoder.encode(sentences[:300]).astype(np.float64)
         return {"seconds": seconds}
 
     facts.attempt(device, lambda: fit(device))
@@ -41,7 +41,7 @@ def main() -> None:
 
     def compare() -> dict[str, Any]:
         cases = facts.values["cases"]
-        a, b = found["cpu"], found[device]
+        a, b = encoders["cpu"], encoders[device]
         # An embedding is what the hidden units leave over; if they reconstruct a sentence, rounding alone.
         # Differences are therefore relative to the usual length, not to that of the embedding itself.
         length = float(np.median(np.linalg.norm(a, axis=1)))
@@ -53,7 +53,7 @@ def main() -> None:
             result["error"] = f"embeddings of both devices differ by {result['apart']:.1e} of their length"
         return result
 
-    if len(found) == 2:
+    if len(encoders) == 2:
         facts.attempt("compared", compare)
     facts.finish()
 

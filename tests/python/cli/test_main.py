@@ -133,7 +133,7 @@ def test_using_a_closed_stream_is_an_error(text, tmp_path):
     done = in_shell("<&-", *make, "-", tmp_path / "rows.npy")
     assert (done.returncode, done.stderr) == (1, "sentencode: error: standard input: is closed\n")
     done = in_shell("2>&- | wc -c", *make, text, "-")
-    assert int(done.stdout) == 128 + 3 * 148 * 4  # and no message among the rows
+    assert int(done.stdout) == 128 + 3 * 148 * 4  # and no message between the rows
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
@@ -157,7 +157,7 @@ def test_demo(tmp_path, capsys, monkeypatch):
     assert "The scores are cosines" in shown
     edge = image.imread(tmp_path / "demo" / "similarity.png")[..., :3].copy()
     edge[3:-3, 3:-3] = 1
-    assert (edge == 1).all()  # no label is cut off
+    assert (edge == 1).all()  # no label is clipped
     # Another sentence of a shipwreck, not that of a miser, is most similar for every encoder.
     wrecks = ("  A great gale", "  The captain and his crew")
     ranked = [line for line in shown.splitlines() if line.startswith("  ") and any(w in line for w in wrecks)]

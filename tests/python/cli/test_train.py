@@ -1,4 +1,4 @@
-"""`sentencode train`: a TOML file, alone and as two processes; stopped, gone on with, refused."""
+"""`sentencode train`: TOML files, one and two processes, resumed runs, errors."""
 
 from __future__ import annotations
 
@@ -471,7 +471,7 @@ def test_wrong_changes_are_wrong_usage(folder, capsys, change, message):
     ],
 )
 def test_wrong_types_are_named(folder, capsys, key, value, message):
-    """In the file, and by --set."""
+    """In the file, and with --set."""
     file = folder / "aae.toml"
     changed = value.replace("true", "True")
     assert main(command(folder, "--set", f"{key}={changed}")) == 2

@@ -116,7 +116,7 @@ def test_an_interrupted_translation_continues(model, many, tmp_path, monkeypatch
     with monkeypatch.context() as patch:
         translated = interrupt_after(patch, -1)
         assert main(command) == 0
-    assert translated == MANY[5 * groups :]  # what was done is not done again
+    assert translated == MANY[5 * groups :]  # finished lines are not translated again
     assert out.read_bytes() == (tmp_path / "whole.de").read_bytes()
     assert out.read_bytes().startswith(done)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["many.en", "out.de", "whole.de"]

@@ -1,4 +1,4 @@
-"""LangChain's own suite, by the adapter that docs/encoders.md shows: `make test-contracts` installs it."""
+"""LangChain's test suite with the adapter of docs/encoders.md; `make test-contracts` installs it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""mteb runs our models on its own mock tasks: `make test-contracts` installs it."""
+"""Our models on the mock tasks of mteb; `make test-contracts` installs it."""
 
 from __future__ import annotations
 

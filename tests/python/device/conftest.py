@@ -1,4 +1,4 @@
 from __future__ import annotations
 
-# For a process of its own: they register a device.
+# These modules register a device, so they run in another process.
 collect_ignore = ["fake_gpu.py", "families_on_fake_gpu.py"]

@@ -22,7 +22,7 @@ _setup_privateuseone_for_python_backend(NAME)
 DEVICE = torch.device(NAME, 0)
 
 aten = torch.ops.aten
-# Operators whose results, or their shapes, the host must read.
+# Operators whose results or shapes the host reads.
 READS = {
     *(aten._local_scalar_dense, aten.nonzero, aten.masked_select, aten._unique2, aten.unique_dim, aten.equal),
     *(aten.unique_consecutive, aten.bincount, aten.is_nonzero, aten._coalesce, aten.repeat_interleave),
@@ -145,7 +145,7 @@ class FakeGpu(TorchDispatchMode):
 
     @staticmethod
     def _masks(packet, args):
-        """Whether an index is a mask, whose true elements are counted first."""
+        """Whether an index is a mask, which requires counting its true elements."""
         if packet not in (aten.index, aten.index_put, aten.index_put_, aten._index_put_impl_):
             return False
         return any(i is not None and i.dtype in (torch.bool, torch.uint8) for i in args[1])

@@ -1,4 +1,4 @@
-"""Trains every family for a few steps on the fake GPU and on the CPU, and prints what was seen as JSON."""
+"""Train each family for a few steps on the fake GPU and on the CPU, and print the results as JSON."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ import torch, torch.distributed as dist
 from sentencode.distributed import communicator
 dist.init_process_group("gloo")
 addresses = dist.distributed_c10d._get_default_store()
-assert not addresses.check(["begun"])  # the table of addresses is this start's own
+assert not addresses.check(["begun"])  # each start has a new table of addresses
 dist.barrier()
 addresses.set("begun", "yes")
 mine = torch.tensor([float(dist.get_rank())])

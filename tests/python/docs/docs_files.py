@@ -40,7 +40,7 @@ def write_files(folder: Path) -> None:
 
 
 def write_fasttext(path: Path) -> None:
-    """A small model of fastText's own format, by gensim."""
+    """A small model in fastText's format, written by gensim."""
     from gensim.models.fasttext import FastText, save_facebook_model
 
     sentences = [WORDS] * 20

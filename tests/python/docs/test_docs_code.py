@@ -27,8 +27,8 @@ pytest.importorskip("sklearn")  # a page shows a pipeline
 
 ROOT = Path(__file__).parents[3]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-# A fence with what stands right above and right below it: a package that it needs, and its output.
-# Commands that need a network, a GPU or several processes stand in fences of another kind (sh).
+# A fenced block, with the comment above it (a required package) and its output below.
+# Commands that require a network, a GPU or several processes are in `sh` blocks, which are not run.
 FENCE = re.compile(
     r"(<!-- needs (?P<needs>\w+) -->\n)?^```(?P<kind>python|console)\n(?P<code>.*?)^```$"
     r"(\n\n^```text\n(?P<output>.*?)^```$)?",

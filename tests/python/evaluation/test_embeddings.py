@@ -385,7 +385,7 @@ def test_a_cache_that_cannot_be_written_is_noticed_first(tmp_path, caplog):
         assert report["alike"].error is None
     assert warned == [True] * len(warned)
     caplog.clear()
-    run(rows_of, similarity(), cache=tmp_path / "file")  # without a key nothing would be kept
+    run(rows_of, similarity(), cache=tmp_path / "file")  # without a key nothing would be cached
     assert caplog.text == ""
 
 

@@ -76,7 +76,7 @@ def without_checksums(content):
 
 
 def with_checksums(header, body):
-    """A file whose checksums are those of what it now says."""
+    """A file with checksums of its new content."""
     metadata = header["__metadata__"]
     tensors = {name: one for name, one in header.items() if name != "__metadata__"}
     for key in [key for key in metadata if key.startswith("checksum.")]:

@@ -23,11 +23,11 @@ THEIRS = "another's"
 MADE = re.compile(r"\.sentencode-part-[0-9]+-[0-9]+$|-[0-9a-f]{32}$")  # names that no one knows before
 
 
-# --- what is written
+# --- writing
 
 
 class Watch:
-    """All names that appear in a folder and below while the block runs, those of a moment among them."""
+    """All names that exist in a folder and below at any moment while the block runs."""
 
     _CREATED, _MOVED, _ONLY_FOLDERS = 0x100, 0x80, 0x01000000
 

@@ -24,7 +24,7 @@ ODD = b"en\xffc"  # no UTF-8
 
 @pytest.fixture(params=[bytes, str, Path])
 def named(request, tmp_path):
-    """A path of each kind to a name in a folder whose name is odd as well."""
+    """A path of each type, with unusual names of the folder and the file."""
     folder = os.fsencode(tmp_path) + b"/" + ODD
     os.mkdir(folder)
     as_given = {bytes: bytes, str: os.fsdecode, Path: lambda name: Path(os.fsdecode(name))}[request.param]
@@ -271,7 +271,7 @@ PACKAGES = [
 
 
 def parameters_with_paths():
-    """`function(parameter)` of all that the documented packages export and whose annotation is a path."""
+    """`function(parameter)` for all exported parameters that are annotated as paths."""
     with_paths = {}
     for package in PACKAGES:
         module = importlib.import_module(package)

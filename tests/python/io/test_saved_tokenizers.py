@@ -31,7 +31,7 @@ def charsmap(replacements, *, size=512, text=None):
     units[0] = root << 10
     for key, value in replacements.items():
         child = root ^ key
-        offset = key + 1  # an even offset among the first 256 for each key
+        offset = key + 1  # an even offset below 256 for each key
         units[child] = key | 1 << 8 | (child ^ offset) << 10
         units[offset] = len(texts) | 1 << 31
         texts += value.encode() + b"\0"
@@ -107,7 +107,7 @@ ORDINARY = {
 
 
 def saved(path, content, texts=TEXTS):
-    """A file whose tokenizer is this JSON, whatever it is."""
+    """A file with this JSON as its tokenizer."""
     built = learn_bpe(texts, size=40)
     pieces = {piece for text in texts for piece in built.encode(text).tokens}
     rows = np.random.default_rng(1).normal(size=(len(pieces), 4)).astype(np.float32)

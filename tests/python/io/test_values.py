@@ -123,7 +123,7 @@ USES = {
 
 
 def with_tensors(path, to, where=""):
-    """The same file with other floating-point numbers in the tensors whose names hold `where`."""
+    """The same file with other floating-point numbers in the tensors whose names contain `where`."""
     header, body = parts(path.read_bytes())
     body = bytearray(body)
     for name, one in header.items():
@@ -139,7 +139,7 @@ def with_tensors(path, to, where=""):
 
 @pytest.mark.parametrize("kind", NEURAL)
 def test_networks_return_finite_values_or_raise(tmp_path, kind):
-    """Weights whose sums overflow: 3e38 everywhere, and with both signs, so that NaN comes out."""
+    """Weights whose sums overflow: 3e38, and 3e38 with both signs, which gives NaN."""
     whole = neural_file(kind)
     uses = [lambda encoder: encoder.encode(TEXTS), *USES.get(kind, [])]
     refused = dict.fromkeys(range(len(uses)), 0)

@@ -33,7 +33,7 @@ def check_same(encoder, expected, sentences):
     )
     np.testing.assert_allclose(encoder.singular_values_, expected.singular_values_, rtol=1e-4, atol=1e-5)
     device, core = encoder.encode(sentences), expected.encode(sentences)
-    if encoder.mode == "hidden":  # a unit and its negative serve alike, where their largest parts are near
+    if encoder.mode == "hidden":  # signs of units are arbitrary
         device, core = np.abs(device), np.abs(core)
     np.testing.assert_allclose(device, core, atol=2e-4)
 

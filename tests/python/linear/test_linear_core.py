@@ -89,7 +89,7 @@ def test_statistics_are_arrays_and_come_back():
 
 
 def rewritten(path: Path, change) -> Path:
-    """A copy of a model file whose header was changed as text of the same length or JSON."""
+    """A copy of a model file with a changed header."""
     data = path.read_bytes()
     size = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + size])
@@ -159,7 +159,7 @@ def test_sizes_beyond_the_content_of_a_file_are_refused(tmp_path):
             _core.encoder_from_bytes(changed, VECTORS)
         with pytest.raises(FormatError, match=r"'forward\.a'"):
             _core.load_encoder(str(rewritten(path, lambda m, c, hidden=hidden: c.update(hidden=hidden))))
-    # More units than words, within reason, are somebody's choice.
+    # Somewhat more units than words are allowed.
     some = rewritten(bare, lambda m, c: c.update(hidden=300)).read_bytes()
     assert _core.encoder_from_bytes(some, VECTORS).parameters("forward")["A"].shape == (300, DIM)
 

@@ -63,14 +63,14 @@ def test_copies(encoder, again, sentences):
         large = copy.copy(encoder)
         large.pickle_statistics = True
         other = again(large)
-    other.partial_fit(sentences[:50])  # a copy goes on by itself
+    other.partial_fit(sentences[:50])  # a copy continues independently
     fresh = type(encoder)(**encoder.get_params(deep=False)).fit(sentences).partial_fit(sentences[:50])
     same(other, fresh, exact=False)
     same(again(encoder), encoder)
 
 
 def test_pickles_are_small(encoder):
-    # Rows and words are in the pickle once, and what was learnt from small data is small.
+    # The pickle has the vectors once, and small statistics.
     assert len(pickle.dumps([encoder, encoder, copy.deepcopy(encoder)])) < 200_000
 
 

@@ -1,4 +1,4 @@
-"""The networks of paper 001: they equal their eager twins, and decoders do not see what is to come."""
+"""The networks of paper 001: comparison with eager references, and decoding."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ each_decoder = pytest.mark.parametrize("decoder", DECODERS)
 
 
 def pair(name, seed=0, **change):
-    """Ours and its twin, with the same parameters, in double."""
+    """Our network and the eager one, with the same parameters, in double precision."""
     ours, twin, options, _ = VARIANTS[name]
     options = SIZES | options | change
     torch.manual_seed(seed)
@@ -80,7 +80,7 @@ def network(name="cnn", **change):
 
 
 def batch(name="cnn", seed=0, lengths=(4, 6, 1, 2), following=(5, 2, 4, 1)):
-    """Ids and lengths of all fields, any words behind sentences."""
+    """Random ids and lengths of all fields, also in the padding."""
     generator = torch.Generator().manual_seed(seed)
     fields = []
     for number in range(1 + VARIANTS[name][3]):
@@ -91,7 +91,7 @@ def batch(name="cnn", seed=0, lengths=(4, 6, 1, 2), following=(5, 2, 4, 1)):
 
 
 def single(fields, i):
-    """The batch of one sentence, without what is beside it."""
+    """The batch of one sentence, without padding."""
     fields_of_one = []
     for ids, lengths in zip(fields[::2], fields[1::2], strict=True):
         fields_of_one += [ids[i : i + 1, : lengths[i]], lengths[i : i + 1]]
@@ -168,7 +168,7 @@ def test_a_loss_does_not_depend_on_the_batch(name):
 
 @pytest.mark.parametrize("decoder", [*DECODERS, "autoregressive_cnn-2-layers", "autoregressive_cnn-4-layers"])
 def test_decoding_steps_equal_forward(decoder):
-    # What comes one after the other cannot see what is to come, and so neither does the parallel pass.
+    # Steps cannot read later words, so if both are equal, the parallel pass does not either.
     mine = network(decoder).eval()
     fields = batch(decoder)
     z = mine.encode(mine.table.weight[fields[0]], fields[1]).detach()

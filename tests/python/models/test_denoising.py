@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 
 def words(*sentences):
-    """Sentences of numbers as vectors of one feature."""
+    """Sentences of ids as vectors of one dimension."""
     longest = max(map(len, sentences))
     rows = [[*sentence, *[-7] * (longest - len(sentence))] for sentence in sentences]
     return torch.tensor(rows, dtype=torch.float32)[:, :, None], torch.tensor([len(s) for s in sentences])

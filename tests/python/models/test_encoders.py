@@ -661,7 +661,7 @@ def test_subword_vectors_are_read(tmp_path):
         unfitted("RAE", table, unit_words=True).fit(TRAIN)
 
 
-# --- Words whose vectors are trained ------------------------------------------------------------------------
+# --- Trained word vectors -----------------------------------------------------------------------------------
 
 
 def word_row(encoder, word):

@@ -29,7 +29,7 @@ def members():
 
 
 def log_p(nmt, sentence, ids):
-    """log p of the word behind each beginning of a translation, [words + 1, vocabulary]."""
+    """Log probabilities of the next word after each prefix of a translation [words + 1, vocabulary]."""
     network = nmt.network.eval()
     with torch.no_grad():
         source = [nmt.vocabulary_.words.index(word) for word in sentence.split()]

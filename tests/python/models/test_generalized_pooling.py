@@ -46,7 +46,7 @@ LENGTHS = torch.tensor([5, 2, 4, 1])
 
 
 def pair(name, seed=0, **change):
-    """Ours and its twin, with the same parameters, in double; no characters."""
+    """Our network and the eager one, with the same parameters, in double precision, without characters."""
     options = {**SMALL, "dropout": 0.0, **VARIANTS[name], **change}
     torch.manual_seed(seed)
     mine = models.GeneralizedPoolingNetwork(words=1, features=FEATURES, characters=False, **options).double()
@@ -299,7 +299,7 @@ def test_attention_has_no_dropout_on_any_thread_while_the_network_trains():
 
 
 def test_training_is_the_same_while_other_threads_encode():
-    """They draw no dropout, which is drawn from numbers that all threads share."""
+    """Encoding consumes no random numbers of torch's generator, which all threads share."""
 
     def trained(looked_at):
         torch.manual_seed(3)

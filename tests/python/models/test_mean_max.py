@@ -1,4 +1,4 @@
-"""What is particular to the networks that attend to the sentence's vector."""
+"""The autoencoders whose decoder attends to the sentence embedding."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_positions_beyond_the_table_have_its_last_row():
         state[f"{part}.positions.weight"] = torch.cat([rows, rows[-1:].expand(3, -1)])
     longer.load_state_dict(state)
     torch.testing.assert_close(longer.encode(x, torch.tensor([6])), z)
-    # Words beyond it are written, too.
+    # Reconstructions may be longer than the table, too.
     written = network.reconstruct(z, max_length=8)
     torch.testing.assert_close(longer.reconstruct(z, max_length=8).scores, written.scores)
 

@@ -39,7 +39,7 @@ each_network = pytest.mark.parametrize("name", NETWORKS)
 
 
 def pair(name, seed=0, **change):
-    """Ours and its twin, with the same parameters, in double."""
+    """Our network and the eager one, with the same parameters, in double precision."""
     ours, twin, options = NETWORKS[name]
     options = (
         {"words": WORDS, "features": FEATURES, "begin": BEGIN, "end": END, "dropout": 0.0} | options | change
@@ -60,7 +60,7 @@ def network(name, **change):
 
 
 def sentences(seed=0, lengths=(4, 6, 1, 2)):
-    """Ids, each sentence with its end, and any words behind it; and lengths."""
+    """Random ids, with the end symbol and any words in the padding, and lengths."""
     generator = torch.Generator().manual_seed(seed)
     ids = torch.randint(2, WORDS, (len(lengths), max(lengths)), generator=generator)
     for row, length in zip(ids, lengths, strict=True):
@@ -69,7 +69,7 @@ def sentences(seed=0, lengths=(4, 6, 1, 2)):
 
 
 def with_garbage(x, lengths):
-    """Other numbers, none of them a number, where there is no word."""
+    """The same tensor with NaN in the padding."""
     x = x.clone()
     x[torch.arange(x.shape[1]) >= lengths[:, None]] = math.nan
     return x
@@ -235,7 +235,7 @@ def test_overfits_and_reconstructs_one_batch(name):
 
 
 def log_p(mine, z, ids):
-    """Of a sentence with its end, by teacher forcing."""
+    """Log probabilities of a sentence with its end, by teacher forcing."""
     before = torch.tensor([[BEGIN, *ids[:-1]]])
     states = mine.decode(z, mine.table.weight[before].detach(), torch.tensor([len(ids)]))
     return torch.nn.functional.linear(states[0], mine.softmax.weight, mine.softmax.bias).log_softmax(1)

@@ -114,8 +114,8 @@ def test_a_toy_family_touches_one_file(tmp_path):
     assert touched == [names]
 
 
-# Where a family's encoder may be named: its own module, the table and the names, what reproduces its tables,
-# and what is made from all of these.
+# Files that may name a family's encoder besides its module: tables of names, reproductions of papers,
+# and generated data.
 ELSEWHERE = re.compile(r"families\.py|models/networks\.h|reproduce/|data/")
 
 

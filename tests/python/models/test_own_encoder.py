@@ -1,4 +1,4 @@
-"""Networks in Python: they are trained, encoded, saved and evaluated as those of the package."""
+"""Networks in Python: training, encoding and files."""
 
 from __future__ import annotations
 
@@ -314,7 +314,7 @@ def test_changed_code_changes_fingerprint_and_checkpoints(vectors, tmp_path):
     assert se.load(tmp_path / "cell").fingerprint() == first.fingerprint()
     same(vectors, **options).fit(SENTENCES, LABELS, checkpoints=tmp_path / "run")
     other = redefined(CELL.format(factor=2))
-    again = se.load(tmp_path / "cell")  # by the current class, whose embeddings and fingerprint differ
+    again = se.load(tmp_path / "cell")  # loaded with the current class, whose embeddings differ
     assert type(again) is other
     np.testing.assert_array_equal(again.encode(SENTENCES), 2 * first.encode(SENTENCES))
     assert again.fingerprint() != first.fingerprint()
@@ -411,7 +411,7 @@ ALPHABET = "abdefgilmnotuyßä"
 
 
 class Spelling(torch.nn.Module):
-    """Words by a table of their own and by their characters; the vectors stay as they are."""
+    """Frozen word vectors, a trained table, and characters."""
 
     alphabet, max_characters = ALPHABET, 4
 

@@ -38,7 +38,7 @@ def test_translates_raw_text_to_raw_text(tmp_path):
     assert nmt.translate(english.prepare("A cat   sings.")) == "eine Katze singt ."
     assert german.restore(nmt.translate(english.prepare(source))) == target
 
-    # All of it from files, in the place of another program.
+    # Load everything from files, as another program would.
     nmt.save(tmp_path / "nmt.sentencode")
     for name, moses in (("en", english), ("de", german)):
         moses.save(tmp_path / f"{name}.moses")

@@ -43,7 +43,7 @@ def batch():
 
 
 class Plain:
-    """One sentence at a time, word by word, by the names of the network's weights."""
+    """The equations for one sentence, word by word, with the weights of a network."""
 
     def __init__(self, network):
         self.w = dict(network.named_parameters())
@@ -204,7 +204,7 @@ def test_the_decoder_reads_only_the_embedding(architecture):
     (other,) = network.read(torch.randn(3, 5, E, dtype=torch.double), lengths)
     scores = network.score([z], target, ends)
     torch.testing.assert_close(network.score([z], target, ends), scores)
-    # Other sentences with the same embeddings have the same translations, with their own they differ.
+    # Translations depend only on the embeddings.
     network.encode(torch.randn(3, 5, E, dtype=torch.double), lengths)
     assert torch.equal(network.translate([z.clone()]).ids, network.translate([z]).ids)
     assert not torch.allclose(network.score([other], target, ends), scores)
@@ -260,7 +260,7 @@ def test_a_reconstruction_does_not_depend_on_the_batch(architecture):
 
 
 def test_maximum_of_negative_states_ignores_padding():
-    """The public code pads with about zero, which clips what is negative."""
+    """The public code pads with about zero, so its maxima are never negative."""
     network = small_network("maxpool").eval()
     x = network.source.weight[torch.tensor([[1, 0, 0], [2, 3, 4]])]
     z = network.encode(x, torch.tensor([1, 3]))

@@ -26,7 +26,7 @@ def layer(seed=1, **options):
 
 
 def reference(attention, query, memory, mask):
-    """Query by query, place by place."""
+    """The equations, for one query and one position at a time."""
     w = attention.state_dict()
     context = torch.zeros(*query.shape[:2], memory.shape[2], dtype=query.dtype)
     weights = torch.zeros(*query.shape[:2], memory.shape[1], dtype=query.dtype)

@@ -240,7 +240,7 @@ def test_gradients_and_their_gradients_whichever_library_multiplies(rows):
                 torch.testing.assert_close(
                     one, other, rtol=1e-3, atol=1e-4 * float(other.detach().abs().max())
                 )
-    alone = torch.autograd.grad(layer(x).sum(), weights)  # nobody wants gradients of these
+    alone = torch.autograd.grad(layer(x).sum(), weights)  # inputs that require no gradient
     torch.testing.assert_close(alone, torch.autograd.grad(plain(x).sum(), weights), rtol=1e-3, atol=1e-3)
 
 

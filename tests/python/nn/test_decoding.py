@@ -198,7 +198,7 @@ def test_finished_sentences_leave():
     assert decoder.rows == [2, 1, 1, 1]
     decoder = Markov()
     nn.beam_search(decoder, [table], torch.tensor([1, 1]), end=END, beam=2)
-    assert decoder.rows[:2] == [2, 2]  # all of a beam begin alike; then two of the first sentence
+    assert decoder.rows[:2] == [2, 2]  # all hypotheses of a beam start equal
 
 
 @pytest.mark.parametrize(("temperature", "top_k"), [(1.0, 0), (0.5, 0), (2.0, 0), (1.0, 2)])

@@ -262,7 +262,7 @@ def test_copies_and_state():
     other.load_state_dict(layer.state_dict())
     for same in (other, copy.deepcopy(layer)):
         assert torch.equal(same(x)[0], expected)
-        # A product of 4 rows and not of 20, whose terms a kernel may add up in another order.
+        # A product of 4 rows instead of 20: kernels may sum in another order.
         torch.testing.assert_close(same.step(x[:, 0], same.zero_state(4))[0], expected[:, 0])
 
 

@@ -264,7 +264,7 @@ def test_sampled_equals_the_definition_and_its_gradient():
 
 
 def test_sampled_softmax_learns_the_frequencies():
-    # With the correction logits go to log p, whatever the draws are like; without it they would not.
+    # With the correction, logits converge to log p for any sampling distribution.
     p = torch.tensor([0.4, 0.3, 0.15, 0.1, 0.05])
     generator = torch.Generator().manual_seed(0)
     targets = torch.multinomial(p, 4000, replacement=True, generator=generator)

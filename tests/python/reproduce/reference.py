@@ -29,7 +29,7 @@ def shifted(rows, sentences):
 
 
 class Autoencoder:
-    """A and B of eq. 1 and 3, from the singular value decomposition cut off at p, or at the rank."""
+    """A and B of equations 1 and 3, from the SVD truncated at p or at the rank."""
 
     def __init__(self, sentences, p):
         sentences = [words for words in sentences if len(words)]

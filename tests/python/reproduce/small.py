@@ -1,4 +1,4 @@
-"""A small benchmark, text to train on, and word vectors."""
+"""A small benchmark, training text, word vectors, and options for quick reproductions."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 
 import sentencode as se
 
+QUICK = {"options": {"folds": 2}, "resamples": 20, "partial": True, "device": "cpu"}
 GOOD, BAD = ["fine", "great", "nice", "warm"], ["awful", "poor", "bad", "cold"]
 WORDS = [*GOOD, *BAD, "film", "the", "a", "was"]
 
@@ -20,7 +21,7 @@ def word_vectors():
 
 
 def fill(root, vectors):
-    """SentEval's CR, TREC and STSBenchmark, and text."""
+    """Write SentEval's CR, TREC and STSBenchmark, and text."""
     rng = np.random.default_rng(2)
     folders = {name: root / "data" / "downstream" / name for name in ("CR", "TREC", "STS/STSBenchmark")}
     for folder in folders.values():

@@ -23,7 +23,7 @@ from sentencode.reproduce.results_folder import slug
 from sentencode.training import History
 
 sys.path.insert(0, str(Path(__file__).parent))
-from small import WORDS, fill, word_vectors  # a module of this folder
+from small import QUICK, WORDS, fill, word_vectors  # a module of this folder
 
 TINY = aae.Size(
     hidden=8,
@@ -33,7 +33,6 @@ TINY = aae.Size(
     valid_sentences=10,
     probe=3,
 )
-QUICK = {"options": {"folds": 2}, "resamples": 20, "partial": True, "device": "cpu"}
 TRAINED = [name for name, row in aae.ROWS.items() if row.trained]
 
 
@@ -119,7 +118,7 @@ def test_tables_show_our_rows_among_the_published(done):
         assert f"\n{row}, ours" in text
     printed = {figure.system: figure for figure in published("000", "3") if figure.task == "CR"}
     line = next(line for line in markdown.splitlines() if line.startswith("| mean-max AAE, paper | 78.7"))
-    assert f"{printed['mean-max AAE'].printed} ‡" in line.split(" | ")  # by the paper's own protocol
+    assert f"{printed['mean-max AAE'].printed} ‡" in line.split(" | ")  # marked: another protocol
     ours = report.scores("mean-max AAE")
     line = next(line for line in markdown.splitlines() if line.startswith("| mean-max AAE, ours | -"))
     cells = [cell.strip() for cell in line.strip("| \n").split("|")]
@@ -240,7 +239,7 @@ def test_the_preset_reference_normalises_as_the_public_code(folder, vectors, tmp
     assert rows_of(halves)["mean-max RAE"] == rows_of(plain)["mean-max RAE"]  # there is no public code of it
     for row in ("mean-max AAE", "untrained mean-max AAE"):
         assert rows_of(halves)[row] != rows_of(plain)[row]
-    # What was begun without stays without, unless one asks for it.
+    # A resumed run keeps its setting.
     monkeypatch.setattr(bench.Bench, "result", lambda *_: pytest.fail("computed again"))
     again = reproduce(folder, vectors, tmp_path / "plain", resume=True, **options)
     assert again.text() == plain.text()

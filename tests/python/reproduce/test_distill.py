@@ -19,7 +19,7 @@ ROWS += ["student-half-whitened", "student-sif", "student-its-sentences-words", 
 
 
 class Teacher:
-    """Rows of words, turned where a word stands alone."""
+    """Means of word vectors; single words are rotated."""
 
     def __init__(self, seed=0):
         random = np.random.default_rng(seed)
@@ -37,7 +37,7 @@ class Teacher:
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """SentEval's folder with STSBenchmark, whose scores are the teacher's cosines, and sentences."""
+    """STSBenchmark in SentEval's layout with the teacher's cosines as scores, and sentences."""
     folder = tmp_path_factory.mktemp("distill")
     random = np.random.default_rng(1)
 

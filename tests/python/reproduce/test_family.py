@@ -22,7 +22,7 @@ from sentencode.reproduce.rows import Row, Size
 from sentencode.reproduce.score_tables import Differences, Scores
 
 sys.path.insert(0, str(Path(__file__).parent))
-from small import fill, word_vectors  # a module of this folder
+from small import QUICK, fill, word_vectors  # a module of this folder
 
 SIZE = Size(training={"vocabulary_size": 30, "batch_size": 8}, steps=2, valid_sentences=10)
 FAMILY = Family(
@@ -65,10 +65,7 @@ def report(vectors, tmp_path_factory):
         [folder / "valid.txt"],
         out=folder / "out",
         seeds=[0, 1],
-        options={"folds": 2},
-        resamples=20,
-        partial=True,
-        device="cpu",
+        **QUICK,
     )
 
 

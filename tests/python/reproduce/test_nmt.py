@@ -24,7 +24,7 @@ from sentencode.reproduce.parallel import parallel_of_files
 from sentencode.text.ngram_model import NgramModel
 
 sys.path.insert(0, str(Path(__file__).parent))
-from small import fill, sentence, word_vectors  # a module of this folder
+from small import QUICK, fill, sentence, word_vectors  # a module of this folder
 
 TINY = nmt.Size(
     hidden=12,
@@ -75,16 +75,9 @@ def labels(folder, *languages):
 
 
 def reproduce(folder, out, *languages, **more):
-    arguments = {
-        "size": TINY,
-        "rows": ASKED,
-        "options": {"folds": 2},
-        "resamples": 20,
-        "partial": True,
-        **more,
-    }
-    arguments = {"device": "cpu", "labels": labels(folder, *(languages or ("de",))), **arguments}
-    arguments = {"coco": folder / "coco.txt", "hyter": folder / "hyter.tsv", **arguments}
+    files = {"coco": folder / "coco.txt", "hyter": folder / "hyter.tsv"}
+    files["labels"] = labels(folder, *(languages or ("de",)))
+    arguments = {"size": TINY, "rows": ASKED, **files, **QUICK, **more}
     return nmt.reproduce(folder / "data", word_vectors(), out=out, **arguments)
 
 
@@ -195,7 +188,7 @@ def test_tables_and_figures(done):
 
 
 def paper_figures(language):
-    """A report whose rows have the figures that the paper printed."""
+    """A report with the published figures."""
     results: list[dict] = []
     for name, row in nmt.ROWS.items():
         system = row.printed or name

@@ -20,7 +20,7 @@ from sentencode.reproduce import evaluator, pooling
 from sentencode.reproduce.labelled import Examples, labels_of, labels_of_files
 
 sys.path.insert(0, str(Path(__file__).parent))
-from small import BAD, GOOD, fill, sentence, word_vectors  # a module of this folder
+from small import BAD, GOOD, QUICK, fill, sentence, word_vectors  # a module of this folder
 
 TINY = pooling.Size(
     **{"pairs": 4, "single": 4, "student": 3},
@@ -78,15 +78,7 @@ def few_are_held_out(monkeypatch):
 
 
 def reproduce(folder, out, **more):
-    arguments = {
-        "size": TINY,
-        "rows": ASKED,
-        "options": {"folds": 2},
-        "resamples": 20,
-        "partial": True,
-        **more,
-    }
-    arguments = {"seeds": (0, 1), "device": "cpu", "labels": labels(folder), **arguments}
+    arguments = {"size": TINY, "rows": ASKED, "seeds": (0, 1), "labels": labels(folder), **QUICK, **more}
     return pooling.reproduce(folder / "data", word_vectors(), out=out, **arguments)
 
 
@@ -193,7 +185,7 @@ def test_tables_have_a_line_for_several_corpora(done):
         figure.system for figure in published("002", "3")
     }
     assert "1200D BiLSTM max pooling, paper" in {line[0] for line in lines}
-    assert "‡" not in report.markdown()  # classifiers are the encoders' own, here and there
+    assert "‡" not in report.markdown()  # both use the encoders' classifiers
     assert "Labelled examples, nli: train 120, valid 24, SNLI 36" in report.markdown()
     assert {"penalty on attention", "no penalty"} <= {
         part for line in lines for part in ("penalty on attention", "no penalty") if part in line[0]

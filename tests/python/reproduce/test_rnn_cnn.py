@@ -20,7 +20,7 @@ from sentencode.reproduce.bench import _few_in_order
 from sentencode.text.corpus import Corpus
 
 sys.path.insert(0, str(Path(__file__).parent))
-from small import fill, word_vectors  # a module of this folder
+from small import QUICK, fill, word_vectors  # a module of this folder
 
 TINY = rnn_cnn.Size(
     **{"small": 4, "double": 6, "large": 8, "channels": 6, "inner": 4, "skip": 8, "aae": 8},
@@ -40,25 +40,10 @@ def folder(tmp_path_factory):
 
 
 def reproduce(folder, out, **more):
-    arguments = {
-        "size": TINY,
-        "rows": ASKED,
-        "options": {"folds": 2},
-        "resamples": 20,
-        "partial": True,
-        **more,
-    }
     books, valid = [folder / "books.txt"], [folder / "valid.txt"]
     others = {"reviews": ([folder / "reviews.txt"], valid)}
-    return rnn_cnn.reproduce(
-        folder / "data",
-        word_vectors(),
-        books,
-        valid,
-        out=out,
-        device="cpu",
-        **{"others": others, **arguments},
-    )
+    arguments = {"size": TINY, "rows": ASKED, "others": others, **QUICK, **more}
+    return rnn_cnn.reproduce(folder / "data", word_vectors(), books, valid, out=out, **arguments)
 
 
 @pytest.fixture(scope="module")

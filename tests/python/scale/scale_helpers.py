@@ -44,7 +44,7 @@ def die_once(mark: Path) -> None:
 
 @dataclass
 class Dying:
-    """Work whose worker is killed once, in the middle of a task."""
+    """Work whose worker is killed once during a task."""
 
     work: Any
     mark: Path

@@ -1,4 +1,4 @@
-"""`BatchEncoder`: batches of all kinds, what is missing, and how it crosses to other processes."""
+"""`BatchEncoder`: types of batches, missing text, and pickling for other processes."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_arrow(saved, sentences, expected, make, precision):
 def test_pandas(saved, sentences, expected):
     frame = pd.DataFrame({"text": sentences, "id": range(700)}, index=range(5, 705))
     encoded = BatchEncoder(saved)(frame)
-    assert list(frame.columns) == ["text", "id"]  # what was given stays as it was
+    assert list(frame.columns) == ["text", "id"]  # the input is unchanged
     assert list(encoded.columns) == ["text", "id", "embedding"]
     assert list(encoded.index) == list(frame.index)
     assert encoded["embedding"].dtype == pd.ArrowDtype(pa.list_(pa.float32(), 6))
@@ -265,7 +265,7 @@ def test_a_user_tokenizer_is_pickled(vectors):
 
 
 def test_encoders_of_different_tokenizers_are_distinguished(tmp_path):
-    """Fingerprints know a tokenizer of one's own by its name only."""
+    """Fingerprints contain only the name of a user-defined tokenizer."""
     path = tmp_path / "encoder.sentencode"
     table = se.WordVectors.from_dict({"THE": [1, 0], "MAN": [0, 1]})
     with pytest.warns(UserWarning, match="tokenizer"):

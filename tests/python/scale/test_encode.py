@@ -1,4 +1,4 @@
-"""`scale.encode`: the same rows however files are cut, and what is true after whatever happens."""
+"""`scale.encode`: embeddings are independent of shards, and manifests stay correct after any failure."""
 
 from __future__ import annotations
 
@@ -241,7 +241,7 @@ def test_overwriting_keeps_other_files(saved, lines, tmp_path):
     ],
 )
 def test_output_inside_an_input_is_refused(saved, lines, tmp_path, source, output):
-    """Else the first call would do, and the second find the parts among its inputs."""
+    """Otherwise a second call would read the parts as inputs."""
     fsspec = pytest.importorskip("fsspec")
     (tmp_path / "in" / "deep").mkdir(parents=True)
     (tmp_path / "link").symlink_to(tmp_path / "in")
@@ -335,7 +335,7 @@ def test_folders_of_earlier_versions_are_resumed(saved, lines, tmp_path, expecte
 
 
 class Stopped:
-    """An engine that is stopped, whose worker goes on, as threads of Dask do."""
+    """An engine that is stopped while a worker continues, like threads of Dask."""
 
     threads, workers = None, 1
 

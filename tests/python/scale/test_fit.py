@@ -1,4 +1,4 @@
-"""Fits that merge: equal to one process, whatever the shards, their order, and what workers do."""
+"""Merged fits equal one process, for any shards, order and failures of workers."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_order_and_number_of_workers_do_not_matter(vectors, sentences, tmp_path,
 
 
 class Backwards:
-    """An engine whose tasks end in another order, and that has many workers."""
+    """An engine with many workers whose tasks end in another order."""
 
     threads = None
     workers = 40
@@ -149,7 +149,7 @@ def test_other_files_in_a_scratch_folder_stay(vectors, lines, tmp_path):
 
 
 def test_workers_have_ended_before_their_folder_is_removed(vectors, lines, tmp_path):
-    """An error of one shard: another worker, in the midst of its own, would write into the user's folder."""
+    """After an error in one shard, another worker must not write into the user's folder."""
     (tmp_path / "bad.jsonl").write_text('{"text": 5}\n')
     scratch = tmp_path / "scratch"
     ended = []
@@ -250,7 +250,7 @@ def test_a_worker_that_is_killed_is_not_counted_twice(vectors, sentences, lines,
 
 @pytest.mark.parametrize("direction", ["forward", "both"])
 def test_statistics_bytes(vectors, direction):
-    """Sums of sentences that are as long as they may be, apart from words that wait."""
+    """Statistics of sentences of the maximum length, without pending words."""
     laes = se.LAES(vectors, hidden=2, direction=direction, max_length=40)
     laes._forget()
     for _ in range(9):

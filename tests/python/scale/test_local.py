@@ -1,4 +1,4 @@
-"""Processes of this machine: what is told when one of them cannot go on."""
+"""Local processes: errors when one of them fails."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sentencode.scale.local import LocalEngine
 
 
 def test_work_that_workers_do_not_find(monkeypatch):
-    """As a function of a notebook: the error says what is missing, not that workers were lost."""
+    """Work defined in a notebook cannot be imported; the error says so."""
     nowhere = ModuleType("nowhere")
     exec("class Work:\n    def __call__(self, task):\n        return task", vars(nowhere))
     monkeypatch.setitem(sys.modules, "nowhere", nowhere)

@@ -1,4 +1,4 @@
-"""Shards: every row once, wherever files are cut; and what is wrong with them, told with the place."""
+"""Shards: each row is in one shard, and errors name the position in the file."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_line_is_longer_than_shards(tmp_path):
 
 _BOUND = 1000
 LONGEST, LONGER = "x" * _BOUND, "x" * (_BOUND + 1)
-# Of a text, the content of a file: what is longer than the bound is in its third line.
+# Contents of a file whose third line is longer than the bound.
 BOUNDED = {
     "rows.txt": lambda x: f"a\n\n{x}\nb\n",
     "crlf.txt": lambda x: f"a\r\n\r\n{x}\r\nb",

@@ -41,7 +41,7 @@ class Slow:
 
     def __init__(self, lines, order):
         self.order = order
-        counts = defaultdict(Counter)  # of contexts, by words behind them
+        counts = defaultdict(Counter)  # counts of contexts, by next word
         before = defaultdict(lambda: defaultdict(set))
         for line in filter(None, map(str.split, lines)):
             tokens = ["<s>", *line, "</s>"]
@@ -130,7 +130,7 @@ def test_probabilities_of_all_words_sum_to_one(lines, order, begin):
     words = {word for line in lines for word in line.split()}
     start = " ".join(begin)
 
-    def p(line):  # of what is written, without its end
+    def p(line):  # probability of a line without its end
         ids, depth = model._ids([line])
         return float(np.exp(model._log_p(ids, depth)[: len(line.split()) + 1].sum()))
 

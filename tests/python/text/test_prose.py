@@ -32,7 +32,7 @@ def test_wrong_types_are_refused(wrong):
 
 @pytest.mark.skipif("SENTENCODE_DATA" not in os.environ, reason="needs the real data")
 def test_joined_sentences_are_split_again():
-    """Sentences of books, joined to paragraphs of ten, are found again as they were cut by others."""
+    """Sentences of books, joined to paragraphs of ten, are split again."""
     path = Path(os.environ["SENTENCODE_DATA"], "text", "books.valid.txt.xz")
     with lzma.open(path, "rt", encoding="utf-8") as file:
         sentences = [line.strip() for line in file if line.strip()][:10000]

@@ -22,7 +22,7 @@ TEXT = ["low lower lowest", "new newer newest wide wider widest", "the new low",
 
 
 def test_each_merge_is_of_a_most_frequent_pair():
-    """Straight from Sennrich et al.'s listing, which leaves open what is done with equals."""
+    """As in the listing of Sennrich et al., which does not define how ties are broken."""
     learnt = json.loads(learn_bpe(TEXT, size=40).to_str())["model"]["merges"]
     assert len(learnt) > 10
     words = Counter("▁" + word for line in TEXT for word in line.split())

@@ -68,7 +68,7 @@ def test_auto_selects_the_split_that_knows_most_words():
     for encoder, split in ((whole, "words"), (apart, "punctuation")):
         assert encoder._tokenizer().split == split
     assert apart.encode("co-op").any()
-    assert apart.encode([["co-op"]]).any()  # tokens that others cut
+    assert apart.encode([["co-op"]]).any()  # pre-tokenized
     assert not se.Average({"co": row}, tokenizer="words").encode("co-op").any()
 
 
@@ -199,5 +199,5 @@ def test_tokenizers_of_hugging_face(tmp_path):
     assert padded(["a man a man", "a"]) == [["a", "man", "a", "man"], ["a"]]
     assert padded == se.Tokenizer(inner)
     assert pickle.loads(pickle.dumps(padded))(["a man a man", "a"])[1] == ["a"]
-    assert inner.padding is not None  # the user's own stays as it is
+    assert inner.padding is not None  # the user's object is unchanged
     assert inner.truncation is not None

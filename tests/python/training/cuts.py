@@ -1,9 +1,9 @@
-"""A training that is interrupted, or killed, at every call that changes a file of its folder, and resumed.
+"""Interrupt or kill a training at each call that changes a file of its folder, and resume it.
 
 Run with cuts.c loaded by LD_PRELOAD:
 `cuts.py LIBRARY FOLDER [--presses 2] [--same] [--kill] [--save-every N]`.
-It prints how many such calls there are, by their names, and fails at the first one where the resumed run is
-not the whole one: weights, optimizer, best weights, log and history.
+It prints the numbers of such calls by name, and fails at the first one where the resumed run differs from the
+uninterrupted one: weights, optimizer, best weights, log and history.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ import torch
 
 from sentencode.training import CsvLog, History
 
-# By step. The rate decays, and the best weights are loaded, after steps 6, 8 and 11; 11 is the end, where no
-# validation was planned.
+# Scores by step. The learning rate decays, and the best weights are loaded, after steps 6, 8 and 11; step 11
+# is the end, without a planned validation.
 SCORES = {2: 0.5, 4: 0.7, 6: 0.6, 8: 0.6, 10: 0.9, 11: 0.8}
 
 
@@ -53,7 +53,7 @@ def events(history):
 
 
 def outcome(folder):
-    """What a training leaves: the last checkpoint, the best weights, and the log without times."""
+    """The last checkpoint, the best weights, and the log without times."""
     last = max((folder / "checkpoints").glob("step-*.safetensors"))
     best = folder / "checkpoints" / "best.safetensors"
     log = events(History.from_csv(folder / "log.csv"))
@@ -63,7 +63,7 @@ def outcome(folder):
 def compare(what, actual, expected):
     differ = [i for i, pair in enumerate(zip(actual, expected, strict=True)) if pair[0] != pair[1]]
     if differ:
-        sys.exit(f"{what}: not the run that it is without: parts {differ} differ")
+        sys.exit(f"{what}: parts {differ} differ from the uninterrupted run")
 
 
 def main():
@@ -71,7 +71,7 @@ def main():
     parser.add_argument("library")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--presses", type=int, default=1)
-    parser.add_argument("--same", action="store_true", help="the same trainer goes on, not another one")
+    parser.add_argument("--same", action="store_true", help="resume the same trainer instead of a new one")
     parser.add_argument("--kill", action="store_true")
     parser.add_argument("--save-every", type=int)
     chosen = parser.parse_args()

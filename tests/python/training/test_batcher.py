@@ -18,7 +18,7 @@ MODES = ["plain", "equal_length", "buckets", "sorted_buffer", "token_budget"]
 
 
 def built(path, lengths, **options):
-    """Example i has so many tokens, which all are i % 26; a second field of another length; the label i."""
+    """Example i has `lengths[i]` tokens, all i % 26, a second field of another length, and the label i."""
     rows = [
         (" ".join([chr(ord("a") + i % 26)] * length), " ".join("z" * (1 + i % 3)), i)
         for i, length in enumerate(lengths)
@@ -273,7 +273,7 @@ def test_forked_processes_are_refused_and_safe(some):
 
 
 def slow_batches(lengths, mode, size, bounds, most):
-    """Batches of no chance, each a list of numbers; `lengths` [n, fields]."""
+    """Batches without shuffling, as lists of example numbers, from `lengths` [n, fields]."""
     n = len(lengths)
     if mode == "sorted_buffer":
         buffers = [range(i, min(i + 3 * size, n)) for i in range(0, n, 3 * size)]

@@ -40,7 +40,7 @@ def ids(examples, field=None):
 
 
 def reference(documents, *, begin, end, unknown_words, least, most, too_long, neighbours, following):
-    """Slow, and by other means: whole documents in memory."""
+    """A slow reference with whole documents in memory."""
     table = {word: i for i, word in enumerate(WORDS)}
     for symbol in [begin, end, "<unk>" if unknown_words == "symbol" else None]:
         if symbol is not None and symbol not in table:
@@ -414,7 +414,7 @@ def test_damaged_files_are_refused(tmp_path):
 
 @pytest.mark.parametrize("kind", ["tuples", "files"])
 def test_a_damaged_cache_is_built_again(tmp_path, kind):
-    """Wherever the damage is: what is built again is the same file."""
+    """Damage at any position: the rebuilt file is the same."""
     (tmp_path / "text").write_text("a b\nc\nd a\n")
     rows = [("a b", 7), ("c", 7), ("d a", 3)]
     options = {"fields": ("tokens",), "labels": "int64"} if kind == "tuples" else {}
@@ -428,7 +428,7 @@ def test_a_damaged_cache_is_built_again(tmp_path, kind):
         damaged[position] ^= 16
         if content[position] == ord(" "):
             continue  # padding of the header
-        path.unlink()  # what is mapped stays as it is
+        path.unlink()  # a mapped file stays unchanged
         path.write_bytes(damaged)
         with pytest.warns(UserWarning, match=r"examples: .*; the examples are built again"):
             again = built(source, **options)

@@ -392,7 +392,7 @@ def test_sparse_rows_of_a_network_move_as_dense_ones(
     tmp_path, network_class, trainable, optimizer, accumulate
 ):
     runs = {}
-    # Adagrad divides a gradient by its own size: rounding of one that is nearly zero would be a step.
+    # Adagrad normalises gradients, so the rounding of one that is nearly zero would make a step.
     epsilon = {"epsilon": 0.1} if optimizer == "adagrad" else {}
     for sparse in (False, True):
         trainer, model = sampling(

@@ -28,7 +28,7 @@ def examples(path, count=61):
 
 
 class Reader(nn.Module):
-    """Predicts the label with a GRU in C++ between layers of torch. Has buffers of both kinds."""
+    """A GRU in C++ between layers of torch, with buffers that are changed in place and replaced."""
 
     def __init__(self, dropout=0.3):
         super().__init__()

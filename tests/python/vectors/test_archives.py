@@ -1,4 +1,4 @@
-"""Zip archives and gensim's own files: unpacked as they are read, and nothing in them is run."""
+"""Zip archives and gensim's files: unpacked while they are read, and no code in them is run."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_progress_and_other_formats(tmp_path):
 
 
 def test_more_than_32_bits_of_numbers(tmp_path, expected, monkeypatch):
-    """The archive's numbers stand in 64 bits, as where GloVe's 5 GB are packed."""
+    """The archive has 64-bit sizes, like that of GloVe's 5 GB."""
     monkeypatch.setattr(zipfile, "ZIP64_LIMIT", 100)
     monkeypatch.setattr(zipfile, "ZIP_FILECOUNT_LIMIT", 0)
     path = zipped(tmp_path / "a.zip", {"first": "x 1\n", "glove.txt": TEXT})
@@ -224,7 +224,7 @@ def test_damaged_pickles(tmp_path, keyed):
         path.write_bytes(damaged)
         try:
             se.WordVectors.load(path, format="kv")
-        except (se.FormatError, FileNotFoundError) as error:  # or the name of an array that lies beside it
+        except (se.FormatError, FileNotFoundError) as error:  # or the name of an array next to it
             messages.append(str(error))
     assert all(str(path) in text for text in messages)
 

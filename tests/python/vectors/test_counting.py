@@ -17,7 +17,7 @@ FACTORING = {"length": 1.0, "iterations": 12, "oversampling": 20, "seed": 1}
 
 @pytest.fixture(scope="module")
 def sentences() -> list[list[str]]:
-    """Frequent words are frequent, and words of a topic stand together, else there is nothing to factor."""
+    """Zipf frequencies, and words of a topic co-occur."""
     generator = np.random.default_rng(0)
     text = []
     for _ in range(800):

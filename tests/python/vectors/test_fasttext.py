@@ -18,7 +18,7 @@ from sentencode.vectors import load as load_module
 gensim = pytest.importorskip("gensim")
 from gensim.models.fasttext import FastText, load_facebook_vectors, save_facebook_model
 
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # gensim's own
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # of gensim
 
 TEXT = [
     ["the", "cat", "sat", "on", "the", "mat"],
@@ -179,7 +179,7 @@ def test_packed_piped_and_cached(model, tmp_path, monkeypatch):
 
     def write():
         with suppress(BrokenPipeError), open(tmp_path / "pipe", "wb") as file:
-            file.write(path.read_bytes())  # the output layer, behind the vectors, is not read
+            file.write(path.read_bytes())  # the output layer after the vectors is not read
 
     thread = threading.Thread(target=write)
     thread.start()

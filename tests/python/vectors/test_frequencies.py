@@ -25,7 +25,7 @@ def test_cased_vectors_have_counts_of_each_case():
     assert table().cased
     probabilities = se.Frequencies.from_counts(COUNTS).probabilities(table())
     assert probabilities.tolist() == [0.5, 0.1, 0.3, 0.05, 0.0]
-    # What was counted in lower case only stands for its other forms too.
+    # Lower-case counts apply to other forms of the word too.
     assert se.Frequencies.from_counts({"the": 1, "cat": 1}).probabilities(table())[1] == 0.5
 
 

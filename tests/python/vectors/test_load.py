@@ -71,7 +71,7 @@ def test_errors_name_file_and_line(tmp_path):
         se.WordVectors.load(path)
 
 
-@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # gensim's own
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # of gensim
 @pytest.mark.parametrize("binary", [False, True])
 def test_exchanges_files_with_gensim(tmp_path, binary):
     gensim = pytest.importorskip("gensim.models")
@@ -194,7 +194,7 @@ def test_npz_with_flipped_bits(tmp_path, save):
         damaged[position] ^= 1 << position % 8
         path.write_bytes(damaged)
         try:
-            se.WordVectors.load(path)  # what nobody looks at, such as a date, may differ
+            se.WordVectors.load(path)  # unused fields, such as a date, may differ
         except se.FormatError as error:
             messages.append(str(error))
     assert len(messages) > len(whole) // 3

@@ -56,7 +56,7 @@ def pipe(tmp_path):
 
     yield make
     for path, thread in threads:
-        while thread.is_alive():  # nobody has read it
+        while thread.is_alive():  # it was not read
             os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
             thread.join(0.05)
 

@@ -19,7 +19,7 @@ FILLERS = ["the", "a", "of", "and", "in", "to"]
 
 @pytest.fixture(scope="module")
 def text() -> list[str]:
-    """Words of a topic stand together, among words that stand everywhere."""
+    """Words of a topic co-occur, mixed with words that occur everywhere."""
     generator = np.random.default_rng(0)
     sentences = []
     for _ in range(1500):

@@ -290,7 +290,7 @@ SICK, STSB, MRPC = "SICK/SICK_train.txt", "STS/STSBenchmark/sts-dev.csv", "MRPC/
 GOLD, INPUT = (f"STS/STS14-en-test/STS.{kind}.deft-news.txt" for kind in ("gs", "input"))
 TENSE, MR, TREC = "probing/past_present.txt", "MR/rt-polarity.neg", "TREC/TREC_10.label"
 SST2, SST5 = "SST/binary/sentiment-dev", "SST/fine/sentiment-test"
-BROKEN = {  # what is wrong: task, file, its content, the message
+BROKEN = {  # name: task, file, content, message
     "empty": ("SICKRelatedness", SICK, "", "SICK_train.txt is empty"),
     "empty but for a mark": ("MR", MR, b"\xef\xbb\xbf", "rt-polarity.neg is empty"),
     "header alone": ("SICKRelatedness", SICK, SICK_HEADER, "SICK_train.txt holds no examples"),
@@ -533,7 +533,7 @@ def test_unknown_task(data):
         task_kind("STS99")
 
 
-# Counted with cut, sort and uniq: the examples of each class, in the order of their numbers.
+# The number of examples of each class, counted with cut, sort and uniq.
 REAL = {
     "MR": {"all": [5331, 5331]},
     "CR": {"all": [1368, 2407]},
@@ -548,7 +548,7 @@ REAL = {
     "SICKEntailment": {"train": [665, 2536, 1299], "dev": [74, 282, 144], "test": [720, 2793, 1414]},
     "SNLI": {"dev": [3329, 3235, 3278], "test": [3368, 3219, 3237]},
 }
-ROWS = {  # task, split, row: what stands there
+ROWS = {  # (task, split, row): sentences
     ("CR", "all", 0): ("im a more happier person after discovering the i/p button ! .",),
     ("MR", "all", 5331): ("simplistic , silly and tedious .",),
     ("SST2", "dev", 1): ("unflinchingly bleak and desperate",),

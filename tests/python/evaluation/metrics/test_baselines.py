@@ -87,7 +87,7 @@ def test_the_majority_is_that_of_the_training_part():
     assert result["acc"] == pytest.approx(100 * 7 / 9, abs=0.01)
     assert result["acc"] == result.details["majority"]
     assert set(result.predictions["all"].predicted) == {0}
-    # The test's own majority is another.
+    # The test split has another majority.
     splits = {
         "train": labelled(30, 1, np.zeros(30, np.int64)),
         "test": labelled(10, 2, np.ones(10, np.int64)),
@@ -117,7 +117,7 @@ def test_the_majority_has_no_seeds(tmp_path):
         baseline("majority"),
         nested(labelled(60, 3)),
         protocol="senteval-torch",
-        options={"seeds": 2, "folds": 3},  # there is nothing random in it, whatever the protocol has
+        options={"seeds": 2, "folds": 3},  # deterministic, although the protocol has seeds
         cache=tmp_path,
         resamples=20,
     )
@@ -146,7 +146,7 @@ def test_fingerprints(tmp_path):
     run(RandomWords(20), nested(labelled(60, 5)), cache=tmp_path)
     assert len(list(tmp_path.iterdir())) == 1
     report = run(RandomWords(20), nested(labelled(60, 5)), cache=tmp_path)
-    assert "sentences_per_second" not in report.facts  # was kept
+    assert "sentences_per_second" not in report.facts  # read from the cache
 
 
 def test_wrong_arguments():

@@ -209,7 +209,7 @@ def test_progress_counts_all_classifiers():
         assert seen == sorted(seen)
 
 
-# --- what is missing ---
+# --- missing classes and splits ---
 
 
 def rare(count):

@@ -22,7 +22,7 @@ def clouds(groups=40, size=7, dim=12, spread=1.0, seed=0):
     random = np.random.default_rng(seed)
     labels = np.repeat(np.arange(groups), size)
     rows = random.standard_normal((groups, dim))[labels] + spread * random.standard_normal((len(labels), dim))
-    order = random.permutation(len(labels))  # groups need not stand together
+    order = random.permutation(len(labels))  # groups need not be contiguous
     return rows[order].astype(np.float32), labels[order]
 
 

@@ -95,7 +95,8 @@ def test_regressions_are_trained_as_in_senteval(classifier):
 
 
 def test_where_memory_begins_makes_no_difference(monkeypatch):
-    """Embeddings that another process has written are memory-mapped, which may change a kernel's sums."""
+    """Memory-mapped embeddings of another process give bit-equal figures.
+    A kernel's sums may depend on it."""
     examples, scores, _ = pairs(60, d=9)
     splits = {"train": np.arange(40), "dev": np.arange(40, 50), "test": np.arange(50, 60)}
     features = Examples.features

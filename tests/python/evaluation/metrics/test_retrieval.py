@@ -96,8 +96,8 @@ def test_equal_embeddings_have_the_worst_ranks(same):
 def test_a_projection_that_can_be_learnt(shared):
     ranking = Ranking(shared=shared, **OPTIONS)
     retrieval = retrieve(ranking, *problem(noise=0.1), resamples=50)
-    assert retrieval.recalls["t2i"].r1 > 60  # by chance 1
-    assert retrieval.recalls["i2t"].r10 > 95  # by chance 10
+    assert retrieval.recalls["t2i"].r1 > 60  # chance level: 1
+    assert retrieval.recalls["i2t"].r10 > 95  # chance level: 10
     assert retrieval.recalls["i2t"].medr == 1
     assert 450 < retrieval.dev_recalls <= 600
     for key, (low, high) in retrieval.intervals.items():

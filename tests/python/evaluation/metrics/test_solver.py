@@ -23,7 +23,7 @@ CS = (1e-4, 1e-2, 1.0, 1e2, 1e4, 1e9)
 PARTS = ("u", "v", "|u-v|", "u*v")
 
 
-# --- what is right, in float64 ---
+# --- reference in float64 ---
 
 
 def one_hot(labels, classes):

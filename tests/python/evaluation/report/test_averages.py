@@ -106,7 +106,7 @@ def test_no_average_bears_the_papers_name_with_a_task_missing(missing):
     assert [name for name in names if name.startswith("m") and "of " in name and name[-1].isdigit()] == [
         f"{kind} of {n}" for n in complete for kind in ("macro", "micro")
     ]
-    if missing != "MRPC":  # whose seven are the paper's seven
+    if missing != "MRPC":  # the seven tasks are those of the paper
         assert names[-1] == "mean of " + ", ".join(results)
     assert "AvgAcc" not in names
 

@@ -216,7 +216,7 @@ def test_published_scores_are_shown(tmp_path):
     name = next(name for name in rows if name.startswith("mean-max AAE "))
     cells = rows[name]
     assert "Zhang et al. (2018)" in name
-    assert "".join(cells[1][1]) == "78.7 ‡"  # by the paper's own protocol
+    assert "".join(cells[1][1]) == "78.7 ‡"  # marked: another protocol
     assert "‡ Published under another protocol" in " ".join(html.text)
     assert cells[1][0]["title"].startswith("Minghua Zhang")
     infersent = next(row for name, row in rows.items() if name.startswith("InferSent, 4096"))

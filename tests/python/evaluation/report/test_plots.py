@@ -152,7 +152,7 @@ def test_quality_is_over_shared_tasks(three):
     both = [
         made.report(name, noise, [made.classes(), made.classes("b")]) for name, noise in (("x", 0), ("y", 1))
     ]
-    for report in both:  # whose second task has no sentence of its own
+    for report in both:  # whose second task adds no sentence
         assert "speed_of_tasks" not in report.facts
         report.facts["speed_of_tasks"] = [1.0, 2.0]
     (trade,) = trade_offs(both)

@@ -168,7 +168,7 @@ def test_published_for():
 
 @pytest.mark.parametrize(("tasks", "name"), [(EIGHT, "average-8"), (SEVEN, "average-7"), (SIX, "average-6")])
 def test_averages_of_paper_000(tasks, name):
-    """Table 2 from table 1, and the macro column of table 3 from its own cells."""
+    """Table 2 follows from table 1, and the macro column of table 3 from its cells."""
     table_1, table_3 = rows("000", "1"), rows("000", "3")
     checked = 0
     for table, cells_of in ((rows("000", "2"), table_1), (table_3, table_3)):

@@ -210,7 +210,7 @@ def test_tables_show_more_than_one_figure_of_a_task():
         "SICKRelatedness": (learnt, {"pearson": "70.00", "spearman": "60.00"}),
     }
     labels = {"STS14": "STS14, cosine", "own": "own, cosine", "SICKRelatedness": "SICKRelatedness, learnt"}
-    # Cosines come before what was learnt, in whatever order tasks were evaluated.
+    # Cosines precede learnt scores in any order of tasks.
     tasks = ["SICKRelatedness", *(task for task in figures_of if task != "SICKRelatedness")]
     report = Report("x", {task: TaskResult(task, figures_of[task][0]) for task in tasks})
     shown = [(task, key, value) for task, (_, rows) in figures_of.items() for key, value in rows.items()]

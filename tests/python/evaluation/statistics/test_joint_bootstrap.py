@@ -67,7 +67,7 @@ def test_weights_depend_only_on_the_example():
     assert (weights_of(keys[::-1], 0, 600, seed=1)[::-1] == weights).all()
     assert (weights_of(keys, 256, 512, seed=1) == weights[:, 256:512]).all()
     assert (weights_of(keys, 0, 600, seed=2) != weights).mean() > 0.5
-    # Numbers in a row, as of reports that tell no examples apart, do as well.
+    # Consecutive numbers, as in reports without keys, are independent too.
     assert np.abs(np.corrcoef(weights_of(np.arange(50), 0, 2000, seed=0)) - np.eye(50)).max() < 0.12
 
 

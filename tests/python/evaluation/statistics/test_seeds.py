@@ -102,11 +102,11 @@ def test_intervals_cover_examples_and_seeds():
     accuracies = [100 * one.mean() for one in apart]
     seed_variance = np.var(accuracies) / 5
     example_variance = 1e4 * np.var(np.mean(apart, axis=0)) / 400
-    within = 1e4 * np.mean([one.var() for one in apart]) / 400 / 5  # seeds drawn twice: a little more
+    within = 1e4 * np.mean([one.var() for one in apart]) / 400 / 5  # repeated seeds add a little
     sd = np.sqrt(seed_variance + example_variance)
     assert (high - low) / 2 == pytest.approx(1.96 * sd, rel=0.08)
     assert (high - low) / 2 < 1.96 * np.sqrt(seed_variance + example_variance + 2 * within)
-    # Runs with other tested examples are drawn apart.
+    # Runs with different test examples are resampled separately.
     others = over_runs(made_runs([right] * 4, [np.arange(400) + 400 * i for i in range(4)])).intervals["acc"]
     assert others.high - others.low < 0.8 * (same.high - same.low)
 

@@ -30,7 +30,7 @@ def correct(n=300, gain=0.1, seed=0):
 
 
 def scores_with(correlations, n):
-    """Rows whose sample correlations are exactly those of the matrix."""
+    """Samples with exactly the correlations of the matrix."""
     random = np.random.default_rng(0)
     centred = random.normal(size=(n, len(correlations)))
     centred -= centred.mean(axis=0)
@@ -242,7 +242,7 @@ def test_williams_of_the_literature():
 
 
 def test_steiger_of_the_literature():
-    """The same, and case A of Steiger (1980), whose printed -0.89 comes of rounded steps."""
+    """The same, and case A of Steiger (1980), whose printed -0.89 results from rounded steps."""
     result = steiger_test(*overlapping(0.3, 0.4, 0.5, 100))
     assert result.statistic == pytest.approx(-1.0718, abs=5e-5)
     assert result.p_two_tailed == pytest.approx(0.2838, abs=5e-5)
@@ -326,7 +326,7 @@ def test_correlations_that_do_not_exist(compare):
 def test_opposite_and_perfect_scores():
     a, _, gold = overlapping(0.5, 0.1, 0.2, 40)
     nearly = a + 1e-5 * np.random.default_rng(1).normal(size=40)
-    # The formula is 0 / 0 for opposite scores; beside them it comes near the limit.
+    # The formula is 0 / 0 for opposite scores; near them it approaches the limit.
     assert williams_test(a, -a, gold).statistic == pytest.approx(
         williams_test(a, -nearly, gold).statistic, rel=1e-3
     )

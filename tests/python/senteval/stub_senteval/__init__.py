@@ -1,4 +1,4 @@
-"""Stands in for SentEval in the tests: the same modules, calls and data shapes in few lines of our own.
+"""A small replacement of SentEval for tests, with the same modules, calls and data shapes.
 
 It breaks on today's Python, NumPy, SciPy and PyTorch, and without CUDA, wherever the original does.
 """
