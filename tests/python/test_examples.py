@@ -1,4 +1,4 @@
-"""The programs in examples/ do what they say."""
+"""The programs in examples/."""
 
 from __future__ import annotations
 
@@ -29,6 +29,25 @@ def run(folder, name, *arguments):
     )
 
 
+def output_of(folder, name, *arguments):
+    done = run(folder, name, *arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def trained(folder, name, validations):
+    """Run a program that trains, and run it again, which trains no more; return what it prints."""
+    pytest.importorskip("torch")
+    done = run(folder, name, ".")
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr
+    losses = [float(line.split()[3]) for line in done.stdout.splitlines() if line.startswith("step")]
+    assert len(losses) == validations
+    assert losses[-1] < losses[0]
+    assert "step" not in output_of(folder, name, ".")
+    return done.stdout
+
+
 def test_quickstart(tmp_path):
     done = run(tmp_path, "quickstart.py")
     assert done.returncode == 0, done.stderr
@@ -41,27 +60,22 @@ def test_quickstart(tmp_path):
 
 
 def test_distill(tmp_path):
-    done = run(tmp_path, "distill.py")
-    assert done.returncode == 0, done.stderr
-    *_, agreement = done.stdout.splitlines()
+    *_, agreement = output_of(tmp_path, "distill.py").splitlines()
     assert agreement.startswith("cosines of pairs of held-out sentences correlate at 0.")
     assert float(agreement.split()[-1]) > 0.5
 
 
 def test_senteval_plugin_describes_itself(tmp_path):
     pytest.importorskip("torch")
-    done = run(tmp_path, "senteval_plugin.py", "--help")
-    assert done.returncode == 0, done.stderr
-    assert "--tasks STS14 CR TREC" in done.stdout
+    assert "--tasks STS14 CR TREC" in output_of(tmp_path, "senteval_plugin.py", "--help")
 
 
 def test_senteval_plugin_scores(tmp_path):
     for needed in ("torch", "sklearn", "scipy"):
         pytest.importorskip(needed)
     shutil.copytree(STUB, tmp_path / "clone" / "senteval")
-    done = run(tmp_path, "senteval_plugin.py", "clone", "--tasks", "CR", "STS12", "--kfold", "2")
-    assert done.returncode == 0, done.stderr
-    results = [json.loads(line) for line in done.stdout.splitlines()]
+    printed = output_of(tmp_path, "senteval_plugin.py", "clone", "--tasks", "CR", "STS12", "--kfold", "2")
+    results = [json.loads(line) for line in printed.splitlines()]
     assert [list(result) for result in results] == [["CR"], ["STS12"]]
     assert 0 <= results[0]["CR"]["acc"] <= 100
 
@@ -76,74 +90,45 @@ def test_senteval_plugin_without_senteval(tmp_path):
 
 def test_own_encoder(tmp_path):
     pytest.importorskip("torch")
-    done = run(tmp_path, "own_encoder.py")
-    assert done.returncode == 0, done.stderr
-    printed, shape = done.stdout.splitlines()
-    assert int(re.fullmatch(r"held out: (\d+) % right", printed)[1]) > 55
+    accuracy, shape = output_of(tmp_path, "own_encoder.py").splitlines()
+    assert int(re.fullmatch(r"held out: (\d+) % right", accuracy)[1]) > 55
     assert shape == "(32,)"
     assert (tmp_path / "bag.sentencode").stat().st_size > 1000
 
 
 def test_train_a_user_defined_model(tmp_path):
-    pytest.importorskip("torch")
-    done = run(tmp_path, "train_own_model.py", ".")
-    assert done.returncode == 0, done.stderr
-    assert not done.stderr
-    losses = [float(line.split()[3]) for line in done.stdout.splitlines()]
-    assert len(losses) == 3
-    assert losses[2] < losses[0]
-    assert "(best)" in done.stdout
-    again = run(tmp_path, "train_own_model.py", ".")
-    assert again.returncode == 0, again.stderr
-    assert again.stdout == ""  # it was done
+    assert "(best)" in trained(tmp_path, "train_own_model.py", validations=3)
 
 
 def test_train_autoencoder(tmp_path):
-    pytest.importorskip("torch")
-    done = run(tmp_path, "train_autoencoder.py", ".")
-    assert done.returncode == 0, done.stderr
-    assert not done.stderr
-    losses = [float(line.split()[3]) for line in done.stdout.splitlines() if line.startswith("step")]
-    assert len(losses) == 3
-    assert losses[2] < losses[0]
-    assert "  ship is written from the mean by 0." in done.stdout
+    assert "  ship is written from the mean by 0." in trained(tmp_path, "train_autoencoder.py", validations=3)
     assert isinstance(se.load(tmp_path / "autoencoder.sentencode"), se.MeanMaxAAE)
-    again = run(tmp_path, "train_autoencoder.py", ".")
-    assert again.returncode == 0, again.stderr
-    assert "step" not in again.stdout  # it was done
 
 
 def test_train_context(tmp_path):
-    pytest.importorskip("torch")
-    done = run(tmp_path, "train_context.py", ".")
-    assert done.returncode == 0, done.stderr
-    assert not done.stderr
-    losses = [float(line.split()[3]) for line in done.stdout.splitlines() if line.startswith("step")]
-    assert len(losses) == 3
-    assert losses[2] < losses[0]
-    assert re.search(r"next word 4: \S+ 0\.\d\d   \S+ 0\.\d\d   ", done.stdout)
+    printed = trained(tmp_path, "train_context.py", validations=3)
+    assert re.search(r"next word 4: \S+ 0\.\d\d   \S+ 0\.\d\d   ", printed)
     assert isinstance(se.load(tmp_path / "context.sentencode"), se.RNNCNN)
-    again = run(tmp_path, "train_context.py", ".")
-    assert again.returncode == 0, again.stderr
-    assert "step" not in again.stdout  # it was done
 
 
 def test_train_translation(tmp_path):
-    pytest.importorskip("torch")
-    done = run(tmp_path, "train_translation.py", ".")
-    assert done.returncode == 0, done.stderr
-    assert not done.stderr
-    losses = [float(line.split()[3]) for line in done.stdout.splitlines() if line.startswith("step")]
-    assert len(losses) == 4
-    assert losses[3] < losses[0]
-    right = re.findall(r": (\d+) of 24 new sentences", done.stdout)
+    printed = trained(tmp_path, "train_translation.py", validations=4)
+    right = re.findall(r": (\d+) of 24 new sentences", printed)
     assert len(right) == 2
     assert min(map(int, right)) > 12
-    assert re.search(r"looks at \w+ by [01]\.\d\d", done.stdout)
+    assert re.search(r"looks at \w+ by [01]\.\d\d", printed)
     assert isinstance(se.load(tmp_path / "translation.sentencode"), se.CompoundNMT)
-    again = run(tmp_path, "train_translation.py", ".")
-    assert again.returncode == 0, again.stderr
-    assert "step" not in again.stdout  # it was done
+
+
+def trained_from(config, folder, files, options):
+    """Train the encoder of a TOML file with other files, in the folder, and options."""
+    from sentencode.cli import main
+
+    changes = {**{name: folder / file for name, file in files.items()}, **options}
+    arguments = [part for name, value in changes.items() for part in ("--set", f"{name}={value}")]
+    output = folder / "out.sentencode"
+    assert main(["train", str(config), "--output", str(output), "--quiet", *arguments]) == 0
+    return se.load(output)
 
 
 TRANSLATIONS = sorted((ROOT / "examples" / "translation").glob("*.toml"))
@@ -151,8 +136,6 @@ TRANSLATIONS = sorted((ROOT / "examples" / "translation").glob("*.toml"))
 
 def test_each_architecture_of_translation_has_a_file():
     pytest.importorskip("torch")
-    import json
-
     from sentencode import _nn
 
     options = {option["name"]: option for option in json.loads(_nn.described_options("TranslationNetwork"))}
@@ -161,9 +144,9 @@ def test_each_architecture_of_translation_has_a_file():
 
 @pytest.mark.parametrize("path", TRANSLATIONS, ids=lambda path: path.stem)
 def test_an_architecture_of_translation(path, tmp_path):
-    """Its file is of the paper's size, and trains."""
+    """Its file has the size of the paper, and can be trained."""
     pytest.importorskip("torch")
-    from sentencode.cli import main, train
+    from sentencode.cli import train
 
     config = train.read_config(path)
     encoder = config.kind(**config.parameters)
@@ -184,11 +167,7 @@ def test_an_architecture_of_translation(path, tmp_path):
     small |= {"attention_heads": 2, "max_steps": 1, "device": "cpu"}
     if "size" in config.parameters:
         small |= {"size": 8, "heads": 2}
-    changes = {**{f"data.{key}": tmp_path / name for key, name in files.items()}, **small}
-    options = [part for name, value in changes.items() for part in ("--set", f"{name}={value}")]
-    output = tmp_path / "out.sentencode"
-    assert main(["train", str(path), "--output", str(output), "--quiet", *options]) == 0
-    nmt = se.load(output)
+    nmt = trained_from(path, tmp_path, {f"data.{key}": name for key, name in files.items()}, small)
     assert isinstance(nmt.translate("a dog runs"), str)
     if path.stem not in ("attn", "trf"):
         assert nmt.encode("a dog runs").shape == (8,)
@@ -207,9 +186,9 @@ def test_each_row_of_the_context_papers_table_1_has_a_file():
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
 def test_a_row_of_the_context_papers_table_1(path, tmp_path):
-    """Its file is what `sentencode reproduce` computes at the paper's size, and trains."""
+    """Its file has the settings of `sentencode reproduce` at the paper's size, and can be trained."""
     pytest.importorskip("torch")
-    from sentencode.cli import main, train
+    from sentencode.cli import train
     from sentencode.reproduce import rnn_cnn
     from sentencode.reproduce.results_folder import slug
 
@@ -228,11 +207,7 @@ def test_a_row_of_the_context_papers_table_1(path, tmp_path):
     (tmp_path / "text").write_text("the ship sank\nthe ship\nsank the\n\nthe the ship\nsank\n")
     files = {"vectors.file": "words", "data.train": "text", "data.valid": "text"}
     small = {"hidden": 4, "channels": 5, "inner": 4, "max_steps": 1, "device": "cpu"}
-    changes = {**{table: tmp_path / name for table, name in files.items()}, **small}
-    options = [part for name, value in changes.items() for part in ("--set", f"{name}={value}")]
-    output = tmp_path / "out.sentencode"
-    assert main(["train", str(path), "--output", str(output), "--quiet", *options]) == 0
-    assert se.load(output).encode("the ship sank").any()
+    assert trained_from(path, tmp_path, files, small).encode("the ship sank").any()
 
 
 @pytest.mark.slow
@@ -243,16 +218,19 @@ def test_train_distributed_resumes_when_a_process_dies(tmp_path):
     environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
 
     def torchrun(folder, *arguments):
-        launch = [
-            "-m",
-            "sentencode.distributed.torchrun",
-            "--standalone",
-            "--nproc-per-node=2",
-            "--max-restarts=1",
-        ]
+        launch = ["-m", "sentencode.distributed.torchrun", "--standalone", "--nproc-per-node=2"]
         script = ROOT / "examples" / "train_distributed.py"
         done = subprocess.run(
-            [sys.executable, *launch, script, tmp_path / folder, "--steps", "20", *arguments],
+            [
+                sys.executable,
+                *launch,
+                "--max-restarts=1",
+                script,
+                tmp_path / folder,
+                "--steps",
+                "20",
+                *arguments,
+            ],
             env=environment,
             capture_output=True,
             text=True,
@@ -274,9 +252,7 @@ def test_train_distributed_resumes_when_a_process_dies(tmp_path):
 
 def test_learning_labels(tmp_path):
     pytest.importorskip("torch")
-    done = run(tmp_path, "learn_labels.py")
-    assert done.returncode == 0, done.stderr
-    first, classes, *_ = done.stdout.splitlines()
+    first, classes, *_ = output_of(tmp_path, "learn_labels.py").splitlines()
     assert first.startswith("accuracy on 12 new pairs: ")
     assert float(first.split()[-1]) > 0.5
     assert classes == "classes: contradiction, entailment, neutral"
@@ -284,16 +260,14 @@ def test_learning_labels(tmp_path):
 
 def test_scale_search(tmp_path):
     pytest.importorskip("pyarrow")
-    done = run(tmp_path, "scale_search.py", "out")
-    assert done.returncode == 0, done.stderr
-    first, query, *hits = done.stdout.splitlines()
+    printed = output_of(tmp_path, "scale_search.py", "out")
+    first, query, *hits = printed.splitlines()
     assert first == "1566 rows in 4 files"
     assert query == "A storm at sea."
     best = {line.partition(": ")[2] for line in hits if "is not installed" not in line}
     assert len(best) <= 1  # all find the same
     assert all(one.startswith("0.") for one in best)
-    again = run(tmp_path, "scale_search.py", "out")
-    assert again.stdout == done.stdout
+    assert output_of(tmp_path, "scale_search.py", "out") == printed
 
 
 @pytest.mark.engine
@@ -303,7 +277,5 @@ def test_scale_on_an_engine(tmp_path, engine):
     pytest.importorskip({"ray": "ray", "spark": "pyspark", "dask": "distributed"}[engine])
     if engine == "spark" and shutil.which("java") is None:
         pytest.skip("Spark needs a Java runtime, and there is no java")
-    done = run(tmp_path, f"scale_{engine}.py", "out")
-    assert done.returncode == 0, done.stderr
-    assert "1566 rows" in done.stdout
+    assert "1566 rows" in output_of(tmp_path, f"scale_{engine}.py", "out")
     assert isinstance(se.load(tmp_path / "out" / "sif.sentencode"), se.SIF)

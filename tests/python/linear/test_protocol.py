@@ -1,4 +1,4 @@
-"""Fitting, copying, saving: what every linear encoder can do."""
+"""Fitting, copying and saving of all linear encoders."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 import copy
 import json
 import pickle
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -172,7 +172,7 @@ def test_before_fit(unfitted):
         getattr(unfitted, learnt)
 
 
-def test_merge_wants_the_same(vectors, sentences):
+def test_merge_requires_equal_encoders(vectors, sentences):
     sif = se.SIF(vectors).fit(sentences)
     with pytest.raises(ValueError, match="expected another SIF, got a USIF"):
         sif.merge(se.USIF(vectors, sentence_length=3).fit(sentences))
@@ -184,19 +184,9 @@ def test_merge_wants_the_same(vectors, sentences):
 
 def test_concurrent_use(encoder, sentences):
     expected = encoder.encode(sentences)
-    wrong = []
-
-    def work():
-        for _ in range(5):
-            if not np.array_equal(encoder.encode(sentences), expected):
-                wrong.append(threading.current_thread())
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
+    with ThreadPoolExecutor(4) as pool:
+        for embeddings in pool.map(encoder.encode, [sentences] * 20):
+            np.testing.assert_array_equal(embeddings, expected)
 
 
 def test_notebook_table(encoder, unfitted):
@@ -269,14 +259,14 @@ def test_external_tokenizers(vectors, sentences, tmp_path):
         se.load(path, tokenizer=str.split)
 
 
-class Cutter:
-    def cut(self, text):
+class Splitter:
+    def split(self, text):
         return text.split()
 
 
-@pytest.mark.parametrize("cut", [lambda text: text.split(), Cutter().cut], ids=["function", "method"])
-def test_a_tokenizer_without_a_name_is_warned_of(vectors, sentences, tmp_path, cut):
-    encoder = se.SIF(vectors, tokenizer=cut).fit(sentences)
+@pytest.mark.parametrize("split", [lambda text: text.split(), Splitter().split], ids=["function", "method"])
+def test_a_tokenizer_without_a_name_warns(vectors, sentences, tmp_path, split):
+    encoder = se.SIF(vectors, tokenizer=split).fit(sentences)
     with pytest.warns(UserWarning, match=r"SIF.save: the tokenizer has no name.*tokenizer=my_tok") as warned:
         encoder.save(tmp_path / "sif")
     assert len(warned) == 1
@@ -284,12 +274,12 @@ def test_a_tokenizer_without_a_name_is_warned_of(vectors, sentences, tmp_path, c
     for trust in (False, True):
         with pytest.raises(ValueError, match=r"sif: saved with a tokenizer that has no name.*my_tokenizer"):
             se.load(tmp_path / "sif", trust_tokenizer=trust)
-    loaded = se.load(tmp_path / "sif", tokenizer=cut)
+    loaded = se.load(tmp_path / "sif", tokenizer=split)
     same(loaded, encoder)
     assert loaded.fingerprint() == encoder.fingerprint()
 
 
-def test_a_name_that_leads_elsewhere_is_warned_of(vectors, tmp_path):
+def test_a_name_of_another_tokenizer_warns(vectors, tmp_path):
     average = se.Average(vectors, tokenizer=se.Tokenizer(str.split, name="json:dumps"))
     with pytest.warns(
         UserWarning, match=r"Average.save: the tokenizer is not the one that its name 'json:dumps'"
@@ -317,7 +307,7 @@ def test_loading_runs_no_code(vectors, tmp_path, monkeypatch):
 
 
 def with_params(path, **changes):
-    """Writes a file anew, with other parameters."""
+    """Write a file again, with other parameters."""
     model = _core.load_encoder(str(path))
     params = {**json.loads(model.params), **changes}
     model.params = json.dumps({name: value for name, value in params.items() if value != "left out"})

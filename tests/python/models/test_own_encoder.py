@@ -7,7 +7,7 @@ import json
 import pickle
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -17,9 +17,9 @@ import sentencode as se
 torch = pytest.importorskip("torch")
 
 from sentencode.models import Inputs, NeuralEncoder, SentenceTask, Words, neural_files
-from sentencode.training import Callback
 
 from ..io import saved_files
+from . import checks
 
 SENTENCES = ["a good film", "a bad film", "very good", "very bad", "good good fun today", "bad bad plot"] * 10
 LABELS = [1, 0, 1, 0, 1, 0] * 10
@@ -95,7 +95,7 @@ def test_learns_and_encodes_without_noise(fitted):
     np.testing.assert_array_equal(fitted.encode(SENTENCES), rows)
     assert fitted.network.training
     assert fitted.network.drop.training
-    # Words that it was not trained with are read by their vectors.
+    # Words without training examples are read by their vectors.
     assert np.abs(fitted.encode(["never trained"])).min() > 0
     assert not fitted.encode(["", "unknown"]).any()
     x = np.stack([fitted.vectors[word] for word in SENTENCES[0].split()]).mean(0)
@@ -128,7 +128,7 @@ def test_is_saved_and_pickled(fitted, tmp_path):
     for other in (again, pickle.loads(pickle.dumps(fitted))):
         np.testing.assert_array_equal(other.encode(SENTENCES), rows)
     assert isinstance(again.network, Bag)
-    # A process that does not know the class says so.
+    # The error in a process without the class names it.
     code = f"import sentencode as se; se.load({str(tmp_path / 'bag.sentencode')!r})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "FormatError" in done.stderr
@@ -145,7 +145,7 @@ def test_init_copies_words_and_freeze_keeps_weights(fitted, vectors):
             later.network.state_dict()[name], fitted.network.state_dict()[name], rtol=0, atol=0
         )
     assert not torch.equal(later.network.scores.weight, fitted.network.scores.weight)
-    # Words have other ids now, and their rows all the same.
+    # Rows are copied by word, although ids differ.
     ids = [one.vocabulary_.words.index("film") for one in (later, fitted)]
     assert torch.equal(later.network.table.weight[ids[0]], fitted.network.table.weight[ids[1]])
     with pytest.raises(ValueError, match=r"no weight is called .encoder.; there are table.weight"):
@@ -155,15 +155,8 @@ def test_init_copies_words_and_freeze_keeps_weights(fitted, vectors):
 
 
 def test_an_interrupted_training_resumes(vectors, tmp_path):
-    class Stop(Callback):
-        def on_step(self, trainer, step):
-            if step.step == 7:
-                raise KeyboardInterrupt
-
     straight = encoder(vectors).fit(SENTENCES, LABELS)
-    with pytest.raises(KeyboardInterrupt):
-        encoder(vectors).fit(SENTENCES, LABELS, checkpoints=tmp_path, callbacks=[Stop()])
-    resumed = encoder(vectors).fit(SENTENCES, LABELS, checkpoints=tmp_path)
+    resumed = checks.interrupt_and_resume(encoder(vectors), SENTENCES, LABELS, folder=tmp_path, step=7)
     np.testing.assert_array_equal(resumed.encode(SENTENCES), straight.encode(SENTENCES))
     with pytest.raises(ValueError, match="different run"):
         encoder(vectors, noise=0.1).fit(SENTENCES, LABELS, checkpoints=tmp_path)
@@ -275,7 +268,7 @@ def test_redefining_a_class_of_another_module_warns():
         type("TwiceEncoder", (NeuralEncoder,), {"network_class": Bag, "__module__": module})
 
     defined("one")
-    defined("one")  # as a cell that is run again
+    defined("one")  # like a notebook cell that is run again
     with pytest.warns(UserWarning, match=r"two\.TwiceEncoder takes the place of one\.TwiceEncoder: files"):
         defined("two")
 
@@ -288,7 +281,7 @@ def test_invalid_labels(vectors):
 
 
 def redefined(source):
-    """`SmallEncoder` as a cell of a notebook defines it again, with other code."""
+    """A class defined in a notebook cell, with this source."""
     names = {"Bag": Bag, "torch": torch, "NeuralEncoder": NeuralEncoder, "__name__": "notebook"}
     exec(source, names)
     return names["CellEncoder"]
@@ -355,19 +348,9 @@ def test_concurrent_encoding_has_no_dropout(fitted):
     fitted.network.eval()
     rows = fitted.encode(SENTENCES)
     fitted.network.train()
-    wrong = []
-
-    def work():
-        for _ in range(60):
-            if not np.array_equal(fitted.encode(SENTENCES), rows):
-                wrong.append(1)
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
+    with ThreadPoolExecutor(4) as pool:
+        for embeddings in pool.map(fitted.encode, [SENTENCES] * 240):
+            np.testing.assert_array_equal(embeddings, rows)
     assert all(part.training for part in fitted.network.modules())
 
 
@@ -405,7 +388,7 @@ def test_autoencoders_ignore_labels(vectors):
     assert len(plain.history_.validations) == len(labelled.history_.validations) == 1
 
 
-# --- Networks that make the rows of words themselves --------------------------------------------------------
+# --- Networks with word_rows --------------------------------------------------------------------------------
 
 ALPHABET = "abdefgilmnotuyßä"
 
@@ -565,22 +548,10 @@ def test_another_process_loads_networks_with_word_rows(spelling, tmp_path):
 
 
 def test_a_resumed_training_of_words_is_bit_equal(vectors, tmp_path):
-    class Stop(Callback):
-        def on_step(self, trainer, step):
-            if step.step == 7:
-                raise KeyboardInterrupt
-
     labels = [1, 0, 1, 0] * 15
-    encoder = SpeltEncoder(vectors, max_steps=12, max_epochs=None, device="cpu")
-    straight = clone(encoder).fit(SPELT, labels)
-    with pytest.raises(KeyboardInterrupt):
-        clone(encoder).fit(SPELT, labels, checkpoints=tmp_path, callbacks=[Stop()])
-    resumed = clone(encoder).fit(SPELT, labels, checkpoints=tmp_path)
-    np.testing.assert_array_equal(resumed.encode(TEXTS), straight.encode(TEXTS))
-
-
-def clone(encoder):
-    return type(encoder)(**encoder.get_params(deep=False))
+    straight, resumed = (SpeltEncoder(vectors, max_steps=12, max_epochs=None, device="cpu") for _ in range(2))
+    checks.interrupt_and_resume(resumed, SPELT, labels, folder=tmp_path, step=7)
+    np.testing.assert_array_equal(resumed.encode(TEXTS), straight.fit(SPELT, labels).encode(TEXTS))
 
 
 def test_wrong_results_of_word_rows_are_reported(spelling, vectors, monkeypatch):
@@ -606,7 +577,7 @@ def test_wrong_results_of_word_rows_are_reported(spelling, vectors, monkeypatch)
 
 
 class Tabled(torch.nn.Module):
-    """A table of words that leaves the space of their vectors."""
+    """A trained table, initialised independently of the word vectors."""
 
     def __init__(self, words, features):
         super().__init__()
@@ -648,7 +619,7 @@ def test_expand_vocabulary_of_a_network_in_python(vectors):
     np.testing.assert_array_equal(encoder.encode(other), encoder.words_[other])
     assert not encoder.encode("zebra").any()  # the policy of `vectors` for unknown words
     assert encoder.vectors is not encoder.words_
-    # From no vectors at all: ids are enough.
+    # Without vectors, ids are enough.
     empty = se.WordVectors.from_array([], np.zeros((0, 3), np.float32))
     bare = TabledEncoder(empty, **options).fit(SENTENCES)
     np.testing.assert_array_equal(

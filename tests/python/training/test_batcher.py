@@ -3,7 +3,6 @@ from __future__ import annotations
 import itertools
 import os
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -246,103 +245,6 @@ def test_a_consumer_on_another_thread(some):
     consumer.start()
     consumer.join(timeout=60)
     assert sorted(itertools.chain.from_iterable(batches)) == list(range(len(some)))
-
-
-def test_forked_processes_are_refused_and_safe(some):
-    batcher = Batcher(some, threads=2)
-    stream = iter(batcher)
-    next(stream)
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            next(stream)
-        except NotImplementedError:
-            batcher.close()
-            status = 0 if len(next(iter(batcher))) else 2
-        finally:
-            os._exit(status)
-    for _ in range(600):
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            break
-        time.sleep(0.05)
-    assert done == child
-    assert os.waitstatus_to_exitcode(status) == 0
-    assert next(stream).step == 1
-
-
-def slow_batches(lengths, mode, size, bounds, most):
-    """Batches without shuffling, as lists of example numbers, from `lengths` [n, fields]."""
-    n = len(lengths)
-    if mode == "sorted_buffer":
-        buffers = [range(i, min(i + 3 * size, n)) for i in range(0, n, 3 * size)]
-        orders = [sorted(buffer, key=lambda i: (lengths[i], i)) for buffer in buffers]
-        return [order[i : i + size] for order in orders for i in range(0, len(order), size)]
-
-    def group(i):
-        return tuple(np.searchsorted(bounds, lengths[i])) if mode == "buckets" else lengths[i]
-
-    order = sorted(range(n), key=lambda i: (group(i), lengths[i], i))
-    groups = [list(members) for _, members in itertools.groupby(order, group)]
-    if mode != "token_budget":
-        return [members[i : i + size] for members in groups for i in range(0, len(members), size)]
-
-    def cost(batch):
-        return len(batch) * sum(max(lengths[i][f] for i in batch) for f in range(len(lengths[0])))
-
-    batches, open_batch = [], []
-    for members in groups:
-        for i in members:
-            if open_batch and cost([*open_batch, i]) > most:
-                batches.append(open_batch)
-                open_batch = []
-            open_batch.append(i)
-    return [*batches, open_batch]
-
-
-@settings(max_examples=200, deadline=None)
-@given(
-    lengths=st.lists(st.tuples(st.integers(0, 5), st.integers(1, 6)), min_size=1, max_size=60),
-    mode=st.sampled_from(MODES[1:]),
-    size=st.integers(1, 12),
-    swapped=st.booleans(),
-    seed=st.integers(0, 2**64 - 1),
-    world=st.integers(1, 3),
-)
-def test_lengths_of_several_fields(tmp_path_factory, lengths, mode, size, swapped, seed, world):
-    rows = [(" ".join("a" * first), " ".join("b" * second)) for first, second in lengths]
-    path = tmp_path_factory.mktemp("pairs") / "file"
-    examples = Examples.build(
-        rows, VOCABULARY, "whitespace", path=path, fields=("source", "target"), min_length=0
-    )
-    names = ("target", "source") if swapped else ("source", "target")
-    most = max(5 * size, max(map(sum, lengths)))
-    options = {**options_of(mode, size, most), "length_fields": names}
-    slow = slow_batches(
-        [pair[::-1] if swapped else pair for pair in lengths], mode, size, options.get("bounds"), most
-    )
-    if mode == "token_budget":
-        options["max_tokens"] = most
-    still = Batcher(examples, shuffle=False, **options)
-    assert [still.batch(0, step).numbers.tolist() for step in range(len(still))] == slow
-    ranks = [Batcher(examples, rank=r, world=world, seed=seed, **options) for r in range(world)]
-    for epoch in (0, 3):
-        seen = []
-        for step in range(len(ranks[0])):
-            parts = [batcher.batch(epoch, step) for batcher in ranks]
-            numbers = sorted(number for part in parts for number in part.numbers.tolist())
-            assert {part.total for part in parts} == {len(numbers)}
-            seen += numbers
-            pairs = [lengths[i] for i in numbers]
-            if mode == "equal_length":
-                assert len(set(pairs)) == 1
-            if mode == "buckets":
-                assert len({tuple(np.searchsorted([2, 5, 6], pair)) for pair in pairs}) == 1
-            if mode == "token_budget":
-                assert len(pairs) * sum(map(max, zip(*pairs, strict=True))) <= most
-        assert sorted(seen) == list(range(len(lengths)))
-    assert sorted(p.name for p in path.parent.iterdir()) == ["file"]
 
 
 def test_lengths_are_those_of_the_first_field_by_default(some):

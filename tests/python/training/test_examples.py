@@ -4,11 +4,8 @@ import gzip
 import json
 import os
 import pickle
-import signal
 import subprocess
 import sys
-import textwrap
-import time
 import types
 
 import numpy as np
@@ -308,42 +305,6 @@ def test_errors_count_from_the_first_row():
         built(["a"] * 20_001 + [1.5])
 
 
-def test_a_killed_build_resumes(tmp_path):
-    text = tmp_path / "text"
-    text.write_text("".join(f"{'abcd'[i % 4]} x {'abcd'[i // 7 % 4]}\n" for i in range(400_000)))
-    script = textwrap.dedent("""
-        import sys, sentencode as se
-        from sentencode.training import Examples
-        vocabulary = se.Vocabulary({word: 9 - i for i, word in enumerate(["a", "b", "c", "d", "</s>"])})
-        Examples.build(sys.argv[1], vocabulary, "whitespace", path=sys.argv[2], shard_examples=20_000,
-                       neighbours={"next": 1, "previous": -1})
-    """)
-    path, parts = tmp_path / "file", tmp_path / "file.parts"
-    child = subprocess.Popen([sys.executable, "-c", script, str(text), str(path)])
-    while not (parts / "000003.examples").exists():
-        assert child.poll() is None
-        time.sleep(0.002)
-    child.send_signal(signal.SIGKILL)
-    assert child.wait() == -signal.SIGKILL
-    assert not path.exists()
-    shard = parts / "000001.examples"
-    inode, changed = shard.stat().st_ino, shard.stat().st_mtime_ns
-    holder = os.open(shard, os.O_RDONLY)  # so that the inode is not used again
-    seen = []
-
-    def look(*_):
-        seen.append((shard.stat().st_ino, shard.stat().st_mtime_ns))
-
-    options = {"shard_examples": 20_000, "neighbours": {"next": 1, "previous": -1}}
-    examples = built(text, path=path, on_progress=look, **options)
-    os.close(holder)
-    assert set(seen) == {(inode, changed)}
-    whole = built(text, path=tmp_path / "whole", neighbours={"next": 1, "previous": -1})
-    assert path.read_bytes() == (tmp_path / "whole").read_bytes()
-    assert len(examples) == len(whole) == 400_000 - 2
-    assert not parts.exists()
-
-
 def test_an_interrupted_build_of_a_list_resumes(tmp_path):
     texts = [f"{'abcd'[i % 4]} {'abcd'[i // 5 % 4]}" for i in range(60_000)]
 
@@ -388,30 +349,6 @@ def test_config_and_views(tmp_path):
     assert view.tolist() == [0, 6, 5, 1, 5]
 
 
-def test_damaged_files_are_refused(tmp_path):
-    safetensors = pytest.importorskip("safetensors.numpy")
-    path = tmp_path / "file"
-    built(["a b", "c"], path=path)
-    data = path.read_bytes()
-    assert sorted(safetensors.load(data)) == ["by_length", "tokens.ids", "tokens.offsets"]
-    position = data.rindex(np.array([0, 1, 2], np.int32).tobytes())
-    path.write_bytes(data[:position] + np.array([0, 1, 1], np.int32).tobytes() + data[position + 12 :])
-    assert len(Examples.open(path, verify=False)) == 2
-    with pytest.raises(se.FormatError, match=r"is damaged: the checksum of bytes \d+ to \d+, of tensor"):
-        Examples.open(path)
-    path.write_bytes(data[:position] + np.array([0, 1, 9], np.int32).tobytes() + data[position + 12 :])
-    with pytest.raises(se.FormatError, match=r"'tokens.ids': \[2\] is 9; expected 0 to 5"):
-        Examples.open(path, verify=False)
-    path.write_bytes(data[:-2])
-    with pytest.raises(se.FormatError):
-        Examples.open(path)
-    path.write_bytes(b"other")
-    with pytest.warns(UserWarning, match=r"file: not a safetensors file.*are built again"):
-        assert ids(built(["a b", "c"], path=path)) == [[0, 1], [2]]
-    with pytest.raises(se.FormatError, match="unknown kind 'Examples'"):
-        se.load(path)
-
-
 @pytest.mark.parametrize("kind", ["tuples", "files"])
 def test_a_damaged_cache_is_built_again(tmp_path, kind):
     """Damage at any position: the rebuilt file is the same."""
@@ -436,31 +373,6 @@ def test_a_damaged_cache_is_built_again(tmp_path, kind):
         assert ids(again) == [[0, 1], [2], [3, 0]]
         if kind == "tuples":
             assert again.labels.tolist() == [7, 7, 3]
-
-
-def test_files_without_checksums_of_blocks_are_read(tmp_path):
-    path = built(["a b", "c"]).path
-    content = path.read_bytes()
-    size = int.from_bytes(content[:8], "little")
-    header, body = json.loads(content[8 : 8 + size]), content[8 + size :]
-    metadata = header["__metadata__"]
-    assert {key for key in metadata if key.startswith("checksum.")} == {
-        *("checksum.header", "checksum.blocks.by_length", "checksum.blocks.tokens.ids"),
-        "checksum.blocks.tokens.offsets",
-    }
-    old = {key: value for key, value in metadata.items() if not key.startswith("checksum.")}
-    text = json.dumps({**header, "__metadata__": old}).encode()
-    text += b" " * (-(8 + len(text)) % 64)
-    for changed in (0, 1):
-        path.unlink()
-        path.write_bytes(len(text).to_bytes(8, "little") + text + body[:-1] + bytes([body[-1] ^ changed]))
-        if changed:
-            with pytest.warns(UserWarning, match="is damaged: its checksum.*built again"):
-                assert ids(built(["a b", "c"])) == [[0, 1], [2]]
-        else:
-            before = path.read_bytes()
-            assert ids(built(["a b", "c"])) == [[0, 1], [2]]
-            assert path.read_bytes() == before  # no work
 
 
 @pytest.mark.parametrize(

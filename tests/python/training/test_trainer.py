@@ -438,17 +438,6 @@ def test_sparse_rows_of_a_table_that_the_softmax_shares(tmp_path):
     torch.testing.assert_close(sparse.table.weight, dense.table.weight, rtol=1e-5, atol=1e-6)
 
 
-def test_sparse_rows_that_no_step_reads_stay(tmp_path):
-    trainer, model = sampling(tmp_path / "file", 1, sparse_rows=True, clip_norm=None)
-    before = weights(model)["softmax.weight"]
-    trainer.run()
-    moved = (model.softmax.weight != before).any(1)
-    assert 0 < moved.sum() < 20
-    read = torch.zeros(60, dtype=torch.bool)
-    read[model.softmax.weight.grad.coalesce().indices()[0]] = True
-    assert not (moved & ~read).any()
-
-
 def test_sparse_rows_resume_from_a_checkpoint(tmp_path):
     straight = sampling(tmp_path / "file", 12, sparse_rows=True)
     straight[0].run()
@@ -653,36 +642,6 @@ def test_five_steps_and_five_in_a_new_process_are_ten(folders):
     finish(start(broken, "--steps", 10, "--accumulate", 3))
     assert last_checkpoint(broken).name == "step-000000010.safetensors"
     assert_same_run(broken, straight)
-
-
-@pytest.mark.slow
-def test_a_killed_run_resumes_as_if_it_had_not_been_killed(folders):
-    straight, killed = folders
-    tiny.run(straight, 16, save_every=3)
-    chosen = ["--steps", 16, "--save-every", 3]
-    finish(start(killed, *chosen, "--kill-at", 2), -signal.SIGKILL)  # before any checkpoint
-    finish(start(killed, *chosen, "--kill-at", 11), -signal.SIGKILL)
-    assert last_checkpoint(killed).name == "step-000000009.safetensors"
-    assert len(figures(killed)[0]) == 11
-    with open(killed / "log.csv", "a") as log:
-        log.write("step,12,1,0.5")  # an incomplete line
-    tiny.run(killed, 16, save_every=3)
-    assert_same_run(killed, straight)
-
-
-def test_ctrl_c_leaves_a_checkpoint_from_which_it_resumes(folders):
-    straight, stopped = folders
-    tiny.run(straight, 300, save_every=100000)
-    process = start(stopped, "--steps", 300, "--save-every", 100000, "--report")
-    while process.stdout.readline() != "30\n":
-        assert process.poll() is None
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode != 0
-    assert errors.rstrip().endswith("KeyboardInterrupt")
-    assert "step-000000300" not in last_checkpoint(stopped).name
-    tiny.run(stopped, 300, save_every=100000)
-    assert_same_run(stopped, straight)
 
 
 @pytest.mark.parametrize(
@@ -932,31 +891,6 @@ def test_checkpoints_store_the_settings_of_a_network(tmp_path):
     assert len(run(4, pooling="mean").steps) == 2
 
 
-@pytest.mark.parametrize("value", [float("nan"), 1e6])
-def test_a_damaged_checkpoint_is_skipped(tmp_path, make_trainer, value):
-    folder = tmp_path / "run"
-    options = {"save_every": 2, "valid": False, "validate_every": None}
-    straight, model = tiny.Reader(), tiny.Reader()
-    make_trainer(straight, max_steps=6, **options).run()
-    options["checkpoints"] = folder
-
-    def damage(name):
-        whole = bytearray((folder / name).read_bytes())
-        size = int.from_bytes(whole[:8], "little")
-        begin = 8 + size + json.loads(whole[8 : 8 + size])["model.scores.weight"]["data_offsets"][0]
-        whole[begin : begin + 4] = np.float32(value).tobytes()
-        (folder / name).write_bytes(whole)
-
-    make_trainer(max_steps=4, **options).run()
-    damage("step-000000004.safetensors")
-    assert make_trainer(model, max_steps=6, **options).run().steps[0].step == 3
-    assert_same(weights(model), weights(straight))
-    damage("step-000000004.safetensors")
-    damage("step-000000006.safetensors")
-    with pytest.raises(se.FormatError, match=r"none of its checkpoints can be read: .* is damaged"):
-        make_trainer(max_steps=6, **options).run()
-
-
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
 def test_checkpoints_of_another_precision_are_refused(tmp_path, make_trainer, dtype):
     options = {"valid": False, "validate_every": None, "checkpoints": tmp_path / "run"}
@@ -971,25 +905,6 @@ def test_checkpoints_of_another_precision_are_refused(tmp_path, make_trainer, dt
         make_trainer(model, max_steps=4, **options).run()
     assert_same(weights(model), before)
     assert len(make_trainer(max_steps=4, **options).run().steps) == 2
-
-
-def test_checkpoints_of_an_earlier_version_are_refused(tmp_path, make_trainer):
-    folder = tmp_path / "old"
-    make_trainer(max_steps=2, checkpoints=folder).run()
-    (path,) = folder.glob("step-*")
-    whole = path.read_bytes()
-    size = int.from_bytes(whole[:8], "little")
-    header = json.loads(whole[8 : 8 + size])
-    metadata = header["__metadata__"]
-    assert metadata["format_version"] == "3"
-    old = {key: value for key, value in metadata.items() if not key.startswith("checksum.")}
-    header["__metadata__"] = old | {"format_version": "1"}
-    text = json.dumps(header).encode()
-    path.write_bytes(len(text).to_bytes(8, "little") + text + whole[8 + size :])
-    with pytest.raises(
-        se.FormatError, match="format version '1'; this library can only resume from version 3"
-    ):
-        make_trainer(max_steps=4, checkpoints=folder).run()
 
 
 def test_a_finished_run_is_not_trained_again(tmp_path, make_trainer):
@@ -1112,29 +1027,6 @@ def test_a_loss_that_is_not_finite_is_located(tmp_path, make_trainer):
     assert trainer.step == 12
     assert all(torch.isfinite(tensor).all() for tensor in model.state_dict().values())
     assert (tmp_path / "run" / "step-000000012.safetensors").exists()
-
-
-def test_bad_steps_are_counted_over_checkpoints(tmp_path, make_trainer):
-    with pytest.raises(se.DivergedError, match=r"^step 9, .*so it was in the 2 steps before"):
-        make_trainer(Broken(3, 4, 7, 8, 9), max_steps=20, bad_steps=2).run()
-    options = {"max_steps": 8, "bad_steps": 2, "checkpoints": tmp_path / "run"}
-    assert make_trainer(Broken(7, 8), **options).run().steps[-1].step == 8
-    options["max_steps"] = 20
-    with pytest.raises(se.DivergedError, match=r"^step 9, .*so it was in the 2 steps before"):
-        make_trainer(Broken(1), **options).run()
-
-
-def test_a_skipped_step_changes_nothing(make_trainer):
-    model, states = Broken(4), []
-    trainer = make_trainer(
-        model,
-        max_steps=5,
-        bad_steps=1,
-        callbacks=[tiny.Do(lambda s: states.append(weights(model)))],
-    )
-    trainer.run()
-    assert_same(states[3], states[2])
-    assert not torch.equal(states[4]["table.weight"], states[3]["table.weight"])
 
 
 @pytest.mark.parametrize("where", ["loss", "backward", "on_step", "on_validation", "on_end", "metric"])
@@ -1475,53 +1367,6 @@ def test_the_best_weights_of_an_end_between_validations_are_forgotten(tmp_path, 
         path.unlink()
     with pytest.raises(ValueError, match=r"lost: this training ended after step 6, where no validation was"):
         trainer("lost", 12).run()
-
-
-def test_an_interrupt_while_the_best_weights_are_written_or_loaded_leaves_no_trace(tmp_path, make_trainer):
-    """Python raises Ctrl-C wherever it runs: a model's tensors are listed for each checkpoint."""
-    scores = {2: 0.5, 4: 0.7, 6: 0.6, 8: 0.6, 10: 0.9, 11: 0.8}
-    calls = []
-    at = 0
-
-    class Interrupted(tiny.Reader):
-        def named_parameters(self, *arguments, **more):
-            calls.append(1)
-            if len(calls) == at:
-                signal.raise_signal(signal.SIGINT)
-            return super().named_parameters(*arguments, **more)
-
-    def trainer(folder):
-        made = make_trainer(
-            Interrupted(),
-            max_steps=11,
-            validate_every=2,
-            metric=lambda model: scores[made.step],
-            decay=0.5,
-            reload_best=True,
-            checkpoints=tmp_path / folder,
-            callbacks=[CsvLog(tmp_path / folder / "log.csv")],
-        )
-        calls.clear()
-        return made
-
-    straight = trainer("straight")
-    straight.run()
-    expected = figures(tmp_path / "straight")
-    times = len(calls)
-    assert times >= 12  # six validations, and as many checkpoints
-    for call in range(1, times + 1):
-        folder = f"at-{call}"
-        first = trainer(folder)
-        at = call
-        with pytest.raises(KeyboardInterrupt):
-            first.run()
-        at = 0
-        rest = trainer(folder)
-        rest.run()
-        assert_same(weights(rest.model), weights(straight.model))
-        assert figures(tmp_path / folder) == expected, call
-        history = first.history.validations + rest.history.validations
-        assert history == straight.history.validations, call
 
 
 def test_a_full_disk_while_the_best_weights_are_written_leaves_no_trace(tmp_path, make_trainer):

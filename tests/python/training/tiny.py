@@ -98,16 +98,12 @@ def main():
     parser.add_argument("--save-every", type=int)
     parser.add_argument("--accumulate", type=int, default=1)
     parser.add_argument("--kill-at", type=int)
-    parser.add_argument("--report", action="store_true")
     options = parser.parse_args()
     torch.set_num_threads(1)
 
     def after(step):
         if step.step == options.kill_at:
             os.kill(os.getpid(), signal.SIGKILL)
-        if options.report:
-            sys.stdout.write(f"{step.step}\n")
-            sys.stdout.flush()
 
     run(options.folder, options.steps, options.save_every, options.accumulate, after)
     return 0

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 
 from sentencode.evaluation import (
     accuracy,
@@ -41,30 +40,6 @@ def test_agrees_with_scipy(ours, theirs, noise):
 
 
 @BOTH
-@given(
-    hnp.arrays(np.float64, (2, 12), elements=st.integers(-5, 5)).filter(lambda a: np.ptp(a, axis=1).all()),
-    st.floats(0.01, 100),
-    st.floats(-10, 10),
-)
-def test_affine_maps_change_nothing(ours, theirs, scores, scale, shift):
-    x, y = scores
-    assert ours(x, y) == pytest.approx(theirs(x, y)[0], abs=1e-9)
-    assert ours(scale * x + shift, y) == pytest.approx(ours(x, y), abs=1e-9)
-    assert ours(y, x) == pytest.approx(ours(x, y), abs=1e-12)
-
-
-def test_spearman_depends_only_on_order():
-    x, y = correlated()
-    assert spearman(np.exp(x), y) == spearman(x, y)
-
-
-@BOTH
-def test_constant_scores_have_no_correlation(ours, theirs):
-    assert np.isnan(ours([0.1, 0.1, 0.1], [1, 2, 3]))
-    assert np.isnan(ours([1], [1]))
-
-
-@BOTH
 def test_wrong_arguments(ours, theirs):
     with pytest.raises(ValueError, match="equally long, got 2 and 3"):
         ours([1, 2], [1, 2, 3])
@@ -82,12 +57,6 @@ def test_cosine_of_pairs():
     np.testing.assert_allclose(cosine_of_pairs(a, b), expected, atol=1e-6)
     with pytest.raises(ValueError, match=r"same shape, got \[700, 33\] and \[700, 32\]"):
         cosine_of_pairs(a, b[:, :32])
-
-
-def test_equal_pairs_tie():
-    # Benchmarks hold pairs of equal sentences; Spearman would rank them by noise.
-    rows = np.random.default_rng(0).normal(size=(500, 33)).astype(np.float32)
-    assert (cosine_of_pairs(rows, rows) == 1).all()
 
 
 @pytest.mark.parametrize("name", ["pearson", "spearman"])

@@ -1,12 +1,12 @@
-"""The solver of many logistic regressions against scikit-learn and SciPy."""
+"""The solver of many logistic regressions, compared with scikit-learn and SciPy."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 import textwrap
-import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -160,15 +160,7 @@ def test_more_columns_than_rows(classes, change):
     assert_solved(x, labels, classes, folds, problems, fits)
 
 
-@pytest.mark.parametrize(
-    ("classes", "c"),
-    [
-        (2, 1e2),
-        (2, 1e4),
-        (3, 1.0),
-        (3, 1e4),
-    ],
-)
+@pytest.mark.parametrize(("classes", "c"), [(2, 1e2), (2, 1e4), (3, 1.0), (3, 1e4)])
 def test_separable_classes(classes, c):
     x, labels, folds = problem(classes, n=60, d=150, folds=2, seed=4)
     fits = fit_logistic(x, labels, folds, [(0, c), (1, c)], classes=classes)
@@ -720,14 +712,6 @@ def test_a_signal_ends_it():
 def test_concurrent_solving():
     x, labels, folds = problem(n=1000)
     expected = fit_logistic(x, labels, folds, [(0, 1.0)])
-    fits = [None] * 4
-
-    def work(i):
-        fits[i] = fit_logistic(x, labels, folds, [(0, 1.0)])
-
-    team = [threading.Thread(target=work, args=(i,)) for i in range(4)]
-    for thread in team:
-        thread.start()
-    for thread in team:
-        thread.join()
-    assert all(one.objectives == pytest.approx(expected.objectives, rel=1e-7) for one in fits)
+    with ThreadPoolExecutor(4) as pool:
+        for fits in pool.map(lambda _: fit_logistic(x, labels, folds, [(0, 1.0)]), range(4)):
+            assert fits.objectives == pytest.approx(expected.objectives, rel=1e-7)
