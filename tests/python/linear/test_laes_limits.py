@@ -80,42 +80,6 @@ def test_hidden_states_need_no_table_of_sums():
     assert short < 0.5 * table  # tables are as long as the longest sentence
 
 
-FITTING_AND_READING = """
-    laes = se.LAES(vectors_of(20), hidden=5, direction="both")
-    texts = sentences_of(5000, 30)
-    laes.partial_fit(texts[:100])
-    done = threading.Event()
-    reads, failures = 0, []
-
-    def read():
-        global reads
-        try:
-            while not done.is_set():
-                laes.n_sentences_, laes.n_tokens_, laes._model.statistics(), laes._model.fitted
-                reads += 1
-        except BaseException as error:
-            failures.append(error)
-
-    reader = threading.Thread(target=read, daemon=True)
-    reader.start()
-    end = time.monotonic() + 4
-    rounds = 0
-    while time.monotonic() < end or rounds < 2:
-        laes.partial_fit(texts)
-        laes.encode(texts[:10])
-        rounds += 1
-    done.set()
-    reader.join(60)
-    assert not reader.is_alive() and not failures, failures
-    assert laes.n_sentences_ == 100 + rounds * len(texts)
-    print(reads)
-    """
-
-
-def test_one_thread_fits_and_another_reads():
-    assert int(output_of(FITTING_AND_READING)) > 0
-
-
 def test_threads_that_learn_first_at_the_same_time():
     output_of(
         """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import json
 import pickle
@@ -146,16 +145,6 @@ def test_files_of_other_kinds_are_refused(tmp_path, vectors):
         se.load(path)
     with pytest.raises(FileNotFoundError, match="nowhere"):
         se.load(tmp_path / "nowhere")
-
-
-def test_truncated_files_are_refused(tmp_path, vectors, sentences):
-    path = tmp_path / "sif"
-    se.SIF(vectors).fit(sentences).save(path)
-    whole = path.read_bytes()
-    for keep in (0, 7, 8, 100, len(whole) // 2, len(whole) - 1):
-        path.write_bytes(whole[:keep])
-        with pytest.raises(se.FormatError):
-            se.load(path)
 
 
 def test_before_fit(unfitted):
@@ -358,23 +347,6 @@ def test_params_must_be_json(vectors, tmp_path, params):
     model.save(str(path))
     with pytest.raises(se.FormatError, match="average: params"):
         se.load(path)
-
-
-def test_every_flipped_byte_is_noticed_or_harmless(vectors, sentences, tmp_path):
-    path = tmp_path / "model.sentencode"
-    for encoder in (
-        se.SIF(vectors).fit(sentences),
-        se.LAES(vectors, hidden=3, tokenizer=str.split).fit(sentences),
-    ):
-        encoder.save(path)
-        whole = path.read_bytes()
-        header = 8 + int.from_bytes(whole[:8], "little")
-        for position in range(0, header, 2):  # of every second byte one bit
-            damaged = bytearray(whole)
-            damaged[position] ^= 0x01 if position % 4 else 0x80
-            path.write_bytes(damaged)
-            with contextlib.suppress(se.FormatError):
-                se.load(path, tokenizer=None if isinstance(encoder, se.SIF) else str.split)
 
 
 def test_loaded_weights_of_usif_stay(vectors, sentences, tmp_path):

@@ -137,21 +137,6 @@ def test_batches_are_the_cores_own(tmp_path):
         list(se.Corpus(path).batches(0))
 
 
-def test_batches_end_where_their_text_is_enough(tmp_path):
-    path = tmp_path / "a.txt"
-    lines = ["x" * 10] * 7 + ["y" * 100] * 3 + ["z"]
-    path.write_text("".join(f"{line}\n" for line in lines))
-    for source in (path, lines.__iter__):
-        batches = list(se.Corpus(source).batches(6, text=100))
-        sizes = [len(batch) for batch in batches]
-        assert sizes == (
-            [6, 2, 1, 1, 1] if source is path else [6, 5]
-        )  # others' are looked at a few at a time
-        assert [text for batch in batches for text in texts_of(batch)] == lines
-    with pytest.raises(ValueError, match="text must be at least 1, got 0"):
-        list(se.Corpus(path).batches(6, text=0))
-
-
 def texts_of(batch):
     return batch if isinstance(batch, list) else batch.to_list()
 

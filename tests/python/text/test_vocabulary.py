@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import copy
 import gzip
-import pickle
 from collections import Counter
 
 import numpy as np
@@ -58,17 +57,6 @@ def test_counts_outlive_their_vocabulary():
     assert counts.tolist() == [3]
 
 
-def test_pruning_keeps_the_total():
-    vocabulary = se.Vocabulary({"a": 5, "b": 3, "c": 3, "d": 1}, min_count=2, max_size=2)
-    assert dict(vocabulary) == {"a": 5, "b": 3}
-    assert vocabulary.total == 12
-    assert dict(vocabulary.pruned(max_size=1)) == {"a": 5}
-    assert pickle.loads(pickle.dumps(vocabulary)) == vocabulary
-    assert pickle.loads(pickle.dumps(vocabulary)).total == 12
-    with pytest.raises(ValueError, match="max_size must be at least 1, got -1"):
-        vocabulary.pruned(max_size=-1)
-
-
 def test_wrong_counts_are_named():
     with pytest.raises(ValueError, match=r"counts\['a'\] must be at least 0, got -1"):
         se.Vocabulary({"a": -1})
@@ -113,21 +101,6 @@ def test_words_that_are_no_utf8(tmp_path):
     path = tmp_path / "words.txt"
     path.write_bytes(b"caf\xe9 3\ncaf\xea 2\n")
     assert dict(se.Vocabulary.read(path)) == {"caf\ufffd": 5}
-
-
-def test_numbers_of_threads_do_not_matter():
-    random = np.random.default_rng(0)
-    sentences = [" ".join(f"w{i}" for i in random.zipf(1.3, 20)) for _ in range(2000)]
-    before = se.num_threads()
-    try:
-        results = []
-        for threads in (1, 3):
-            se.set_num_threads(threads)
-            results.append(se.Vocabulary.from_corpus(sentences, WHITESPACE))
-    finally:
-        se.set_num_threads(before)
-    assert results[0] == results[1]
-    assert results[0].most_common() == order(Counter(" ".join(sentences).split()))
 
 
 def test_bounds_are_whole_numbers():

@@ -104,30 +104,6 @@ def test_large_lambda_gives_the_prior_and_zero_gives_least_squares(problem):
     assert_allclose(table[unseen], prior[unseen])
 
 
-def test_merged_shards_equal_one_pass(problem):
-    words, weights, teacher, sentences, prior, whole = problem
-    parts = [sums_of(sentences[i::3], words, weights, teacher, 20) for i in range(3)]
-    for part in parts[1:]:
-        parts[0].merge(part)
-    assert (parts[0].sentences, parts[0].tokens) == (whole.sentences, whole.tokens)
-    assert list(parts[0].counts()) == list(whole.counts())
-    assert_allclose(parts[0].solve(prior, penalty=0.01)[0], whole.solve(prior, penalty=0.01)[0], atol=1e-4)
-
-
-@pytest.mark.parametrize("threads", [2, 3])
-def test_threads_change_no_bit(threads):
-    teacher, sentences = Teacher(dim=50), sentences_of(2000)
-    tables = []
-    for count in (1, threads, 1):
-        before = se.num_threads()
-        se.set_num_threads(count)
-        try:
-            tables.append(se.WordVectors.distill(teacher, sentences, cache=False))
-        finally:
-            se.set_num_threads(before)
-    assert len({table.fingerprint for table in tables}) == 1
-
-
 def test_recovers_a_teacher_that_is_an_average():
     truth = np.random.default_rng(5).standard_normal((50, 8)).astype(np.float32)
     vectors = se.WordVectors.from_array(WORDS[:50], truth)

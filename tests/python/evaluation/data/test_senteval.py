@@ -262,12 +262,6 @@ def test_sentences_and_scores(data):
     assert sts.labels.tolist() == [3.8]
 
 
-def test_byte_order_mark_and_carriage_returns_are_dropped(data):
-    sick_train(data).write_bytes(b"\xef\xbb\xbf" + (SICK_HEADER + SICK_LINE).replace("\n", "\r\n").encode())
-    task = load_task("SICKRelatedness", data, partial=True)
-    assert task["train"].pairs == task["dev"].pairs
-
-
 def test_last_line_needs_no_end(data):
     sts_dev(data).write_text(STS_LINE * 2 + STS_LINE.rstrip("\n"))
     assert len(load_task("STSBenchmark", data, partial=True)["dev"]) == 3
