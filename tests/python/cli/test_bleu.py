@@ -39,13 +39,9 @@ def test_from_standard_input(files):
     assert shown.stdout == f"{bleu(OUT, REFERENCES)}\n"
 
 
-def test_errors(files, tmp_path, capsys):
-    assert main(["bleu", "-", "-"]) == 2
-    assert "only one file can be -" in capsys.readouterr().err
-    assert main(["bleu", files[0], str(tmp_path / "none")]) == 1
-    assert "none" in capsys.readouterr().err
+def test_errors(files, tmp_path, fails):
+    fails(["bleu", "-", "-"], "only one file can be -", status=2)
+    fails(["bleu", files[0], str(tmp_path / "none")], "none")
     (tmp_path / "ref").write_text("one line\n")
-    assert main(["bleu", *files[:2]]) == 1
-    assert "there are 4 translations and 1 references" in capsys.readouterr().err
-    assert main(["bleu", *files[:2], "--tokenize", "words"]) == 1
-    assert "tokenize must be one of" in capsys.readouterr().err
+    fails(["bleu", *files[:2]], "there are 4 translations and 1 references")
+    fails(["bleu", *files[:2], "--tokenize", "words"], "tokenize must be one of")

@@ -70,8 +70,7 @@ def test_folders_and_globs(files, tmp_path, capsys):
     assert f"from {len(set(lines)):,} sentences" in shown[0]
 
 
-def test_a_teacher_that_is_not_there(files, tmp_path, capsys, monkeypatch):
+def test_a_teacher_that_is_not_there(files, tmp_path, fails, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "sentence_transformers", None)
     command = ["distill", "no/such-model", "--sentences", str(files / "text.txt")]
-    assert main([*command, "--out", str(tmp_path / "x.sentencode")]) == 1
-    assert "no/such-model: there is no such file" in capsys.readouterr().err
+    fails([*command, "--out", str(tmp_path / "x.sentencode")], "no/such-model: there is no such file")

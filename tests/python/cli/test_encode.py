@@ -172,37 +172,36 @@ def test_other_work_is_not_continued(files, change, capsys, vectors):
     assert len(np.load(folder / "rows.npy")) == 1000
 
 
-def test_existing_output_is_not_replaced(files, capsys):
+def test_existing_output_is_not_replaced(files, fails):
     folder, _ = files
     (folder / "rows.npy").write_text("precious")
-    assert main(arguments(folder)) == 1
-    assert "rows.npy: exists already; --overwrite replaces it" in capsys.readouterr().err
+    fails(arguments(folder), "rows.npy: exists already; --overwrite replaces it")
     assert (folder / "rows.npy").read_text() == "precious"
 
 
 @pytest.mark.parametrize("name", ["lines.txt", "sif.sentencode", "same.txt", "./lines.txt"])
-def test_inputs_are_not_overwritten(files, name, capsys):
+def test_inputs_are_not_overwritten(files, name, fails):
     folder, _ = files
     (folder / "same.txt").symlink_to(folder / "lines.txt")
     content = (folder / name).read_bytes()
     paths = [str(folder / "lines.txt"), f"{folder}/{name}"]
     command = ["encode", "--encoder", str(folder / "sif.sentencode"), *paths, "--quiet", "--overwrite"]
-    assert main(command) == 2
-    assert f"{folder / name} is an input: give another output file" in capsys.readouterr().err
+    fails(command, f"{folder / name} is an input: give another output file", status=2)
     assert (folder / name).read_bytes() == content
 
 
-def test_a_saved_encoder_is_not_replaced(files, capsys):
+def test_a_saved_encoder_is_not_replaced(files, fails):
     folder, _ = files
     precious, lines = folder / "sif.sentencode", str(folder / "lines.txt")
     content = precious.read_bytes()
     make = ["encode", lines, str(folder / "rows.npy"), "--kind", "average", "--quiet"]
-    assert main([*make, "--save", str(precious)]) == 1
-    assert f"{precious}: exists already; --overwrite replaces it" in capsys.readouterr().err
+    fails([*make, "--save", str(precious)], f"{precious}: exists already; --overwrite replaces it")
     assert main([*make, "--save", lines, "--overwrite"]) == 2
     assert main([*make, "--save", str(folder / "rows.npy"), "--overwrite"]) == 2
-    assert main([*make, "--save", str(folder / "none" / "x.sentencode")]) == 1
-    assert f"{folder / 'none'}: there is no such folder" in capsys.readouterr().err
+    fails(
+        [*make, "--save", str(folder / "none" / "x.sentencode")],
+        f"{folder / 'none'}: there is no such folder",
+    )
     assert not (folder / "rows.npy").exists()
     assert precious.read_bytes() == content
     assert main([*make, "--save", str(precious), "--overwrite"]) == 0
@@ -438,10 +437,9 @@ def test_errors_are_one_line(files, capsys, more, status, message):
     assert not (folder / "out.npy").exists()
 
 
-def test_debug_shows_the_traceback(files, capsys):
+def test_debug_shows_the_traceback(files, fails):
     folder, _ = files
-    assert main(["encode", str(folder / "lines.txt"), "x", "--encoder", "nowhere", "--debug"]) == 1
-    assert "Traceback" in capsys.readouterr().err
+    fails(["encode", str(folder / "lines.txt"), "x", "--encoder", "nowhere", "--debug"], "Traceback")
 
 
 def test_identity(tmp_path):
@@ -564,7 +562,7 @@ def write_table(path, texts=TABLE):
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
-def test_a_column_of_a_table(files, suffix, capsys):
+def test_a_column_of_a_table(files, suffix, capsys, fails):
     folder, encoder = files
     source = write_table(folder / f"table{suffix}")
     base = [
@@ -581,14 +579,16 @@ def test_a_column_of_a_table(files, suffix, capsys):
     assert main([*base, "--column", "body"]) != 0
     assert "body" in capsys.readouterr().err
     if suffix in (".jsonl", ".parquet"):
-        assert main([*base, "--column", "id", "--overwrite"]) == 1
-        assert "expected text, got" in capsys.readouterr().err
+        fails([*base, "--column", "id", "--overwrite"], "expected text, got")
 
 
-def test_column_requires_a_table(files, capsys):
+def test_column_requires_a_table(files, fails):
     folder, _ = files
-    assert main(arguments(folder, "--column", "text")) == 2
-    assert "lines.txt is not a table: expected .csv, .tsv, .jsonl, .parquet" in capsys.readouterr().err
+    fails(
+        arguments(folder, "--column", "text"),
+        "lines.txt is not a table: expected .csv, .tsv, .jsonl, .parquet",
+        status=2,
+    )
     for content, message in (
         (b"{", "line 1"),
         (b"[1]", "expected a JSON object"),
@@ -596,8 +596,6 @@ def test_column_requires_a_table(files, capsys):
     ):
         (folder / "bad.jsonl").write_bytes(content)
         command = ["encode", "--encoder", str(folder / "sif.sentencode"), "--quiet", "--column", "text"]
-        assert main([*command, str(folder / "bad.jsonl"), str(folder / "bad.npy"), "--overwrite"]) == 1
-        assert message in capsys.readouterr().err
+        fails([*command, str(folder / "bad.jsonl"), str(folder / "bad.npy"), "--overwrite"], message)
     (folder / "bad.csv").write_bytes(b"text\nab\xff\n")
-    assert main([*command, str(folder / "bad.csv"), str(folder / "bad.npy"), "--overwrite"]) == 1
-    assert "bad.csv: " in capsys.readouterr().err
+    fails([*command, str(folder / "bad.csv"), str(folder / "bad.npy"), "--overwrite"], "bad.csv: ")

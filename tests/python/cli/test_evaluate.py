@@ -69,7 +69,7 @@ def test_one_encoder(folder, capsys):
     assert f"written: {out}" in shown.out
 
 
-def test_several_encoders_and_all_tasks(folder, capsys):
+def test_several_encoders_and_all_tasks(folder, capsys, fails):
     page = folder / "report.html"
     names = ["--name", "mean <of> all", "--name", "SIF"]
     argv = arguments(folder, "--html", page, "--out", folder / "r.json", *names, encoders=("average", "sif"))
@@ -80,8 +80,7 @@ def test_several_encoders_and_all_tasks(folder, capsys):
     assert "MR (files are missing" in shown
     text = page.read_text(encoding="utf-8")
     assert "mean &lt;of&gt; all" in text
-    assert main(argv) == 1
-    assert "report.html: exists already; --overwrite replaces it" in capsys.readouterr().err
+    fails(argv, "report.html: exists already; --overwrite replaces it")
 
 
 def test_markdown(folder, capsys):
@@ -89,7 +88,7 @@ def test_markdown(folder, capsys):
     assert "| average | figure | value | 95 % interval |\n| --- |" in capsys.readouterr().out
 
 
-def test_a_stopped_run_resumes(folder, capsys):
+def test_a_stopped_run_resumes(folder, fails):
     out = folder / "report.json"
     assert main(arguments(folder, "--tasks", "CR", "--out", out)) == 0
     saved = json.loads(out.read_text())
@@ -102,8 +101,10 @@ def test_a_stopped_run_resumes(folder, capsys):
     assert main(arguments(folder, "--tasks", "CR", "STSBenchmark", "--out", out)) == 0
     assert Report.load(out).facts == report.facts  # nothing was encoded, and the speed is still known
     assert report.facts["sentences_per_second"] > 0
-    assert main(arguments(folder, "--tasks", "CR", "--out", out, encoders=("sif",))) == 1
-    assert "is the report of another encoder or protocol" in capsys.readouterr().err
+    fails(
+        arguments(folder, "--tasks", "CR", "--out", out, encoders=("sif",)),
+        "is the report of another encoder or protocol",
+    )
     assert main(arguments(folder, "--tasks", "CR", "--out", out, "--overwrite")) == 0
     assert Report.load(out)["CR"]["acc"] != 12.34
 
@@ -151,28 +152,25 @@ def test_errors_are_one_line(folder, more, status, message, capsys, monkeypatch)
     assert error.count("\n") == 1
 
 
-def test_other_errors(folder, capsys, vectors):
-    assert main(arguments(folder, "--tasks", "CR", partial=False)) == 1
-    assert "CR" in capsys.readouterr().err
-    assert main(arguments(folder, "--tasks", "CR", encoders=("nobody",))) == 1
-    assert "nobody.sentencode" in capsys.readouterr().err
-    assert main(arguments(folder, encoders=("sif", "sif"))) == 2
-    assert "2 encoders are called sif" in capsys.readouterr().err
+def test_other_errors(folder, fails, vectors):
+    fails(arguments(folder, "--tasks", "CR", partial=False), "CR")
+    fails(arguments(folder, "--tasks", "CR", encoders=("nobody",)), "nobody.sentencode")
+    fails(arguments(folder, encoders=("sif", "sif")), "2 encoders are called sif", status=2)
     out = folder / "sif.sentencode"
-    assert main(arguments(folder, "--out", out, encoders=("sif",))) == 2
-    assert "is an input" in capsys.readouterr().err
+    fails(arguments(folder, "--out", out, encoders=("sif",)), "is an input", status=2)
     (folder / "empty").mkdir()
     argv = arguments(folder)
     argv[argv.index("--data") + 1] = str(folder / "empty")
-    assert main(argv) == 1
-    assert "none of the tasks has its files in" in capsys.readouterr().err
+    fails(argv, "none of the tasks has its files in")
     flat = se.WordVectors.from_array(["unheard"], np.ones((1, 3)), [1])
     se.Average(flat).save(folder / "flat.sentencode")
-    assert main(arguments(folder, "--tasks", "CR", encoders=("flat",))) == 1
-    assert "no task has a score: flat gave the same embedding" in capsys.readouterr().err
+    fails(
+        arguments(folder, "--tasks", "CR", encoders=("flat",)),
+        "no task has a score: flat gave the same embedding",
+    )
 
 
-def test_embeddings_instead_of_an_encoder(folder, capsys):
+def test_embeddings_instead_of_an_encoder(folder, capsys, fails):
     average = se.load(folder / "average.sentencode")
     tasks = [se.evaluation.load_task(name, folder / "data", partial=True) for name in ("CR", "STSBenchmark")]
     sentences = se.evaluation.sentences_of(*tasks)
@@ -199,10 +197,8 @@ def test_embeddings_instead_of_an_encoder(folder, capsys):
     (folder / "sentences.txt").write_text("\n".join(reversed(sentences[1:])) + "\n.\n")
     capsys.readouterr()
     missing = arguments(folder, "--rows", folder / "rows.npy", *argv[:4], encoders=())
-    assert main(missing) == 1
-    assert "rows.npy: no task has a score: rows raised ValueError: 1 of" in capsys.readouterr().err
-    assert main(arguments(folder, "--tasks", "CR", encoders=())) == 2
-    assert "nothing to evaluate: give --encoder" in capsys.readouterr().err
+    fails(missing, "rows.npy: no task has a score: rows raised ValueError: 1 of")
+    fails(arguments(folder, "--tasks", "CR", encoders=()), "nothing to evaluate: give --encoder", status=2)
 
 
 def test_baselines_next_to_an_encoder(folder, capsys):
@@ -254,7 +250,7 @@ def test_a_failing_encoder_does_not_stop_the_others(folder, capsys):
     assert "majority" in page.read_text()
 
 
-def test_user_tasks(folder, capsys):
+def test_user_tasks(folder, capsys, fails):
     rows = [f"{i % 5}\t{GOOD[i % len(GOOD)]}\t{BAD[i % len(BAD)]} {GOOD[i % 2]}" for i in range(12)]
     (folder / "mine.tsv").write_text("\n".join(rows) + "\n")
     groups = [f"g{i % 2}\t{word} film" for i, word in enumerate([*GOOD, *BAD])]
@@ -270,19 +266,16 @@ def test_user_tasks(folder, capsys):
     assert list(Report.load(folder / "more.json")) == ["CR", "mine"]
     moods = folder / "moods"
     moods.mkdir()
-    assert main(arguments(folder, "--tsv", f"classification={moods}", "--tasks", "CR")) == 1
-    assert "--tsv: " in capsys.readouterr().err
+    fails(arguments(folder, "--tsv", f"classification={moods}", "--tasks", "CR"), "--tsv: ")
     for split in ("train", "test"):
         (moods / f"{split}.tsv").write_text("".join(f"{len(w) % 2}\t{w} film\n" for w in (*GOOD, *BAD)))
     classification = ["--tsv", f"classification={moods}", "--set", "folds=2", "--out", folder / "splits.json"]
     assert main(arguments(folder, *classification, "--tasks", "CR")) == 0
     assert list(Report.load(folder / "splits.json")) == ["CR", "moods"]
-    assert main(arguments(folder, *similarity, "--tasks", "all")) == 2
-    assert "--tasks: all excludes other tasks" in capsys.readouterr().err
+    fails(arguments(folder, *similarity, "--tasks", "all"), "--tasks: all excludes other tasks", status=2)
     argv = arguments(folder, "--tasks", "CR")
     at = argv.index("--data")
-    assert main(argv[:at] + argv[at + 2 :]) == 2
-    assert "--data: the folder of SentEval's data is missing" in capsys.readouterr().err
+    fails(argv[:at] + argv[at + 2 :], "--data: the folder of SentEval's data is missing", status=2)
 
 
 def test_learning_curves(folder, monkeypatch):
@@ -310,7 +303,7 @@ def test_learning_curves(folder, monkeypatch):
     assert Report.load(out).curves["CR"].x[-1] == 320  # of other examples: anew
 
 
-def test_reports_compared(folder, capsys):
+def test_reports_compared(folder, capsys, fails):
     out = folder / "r.json"
     assert main(arguments(folder, "--tasks", "CR", "--out", out, encoders=("average", "sif"))) == 0
     capsys.readouterr()
@@ -319,5 +312,4 @@ def test_reports_compared(folder, capsys):
     expected = se.compare(*map(Report.load, files), confidence=0.9, resamples=100).to_markdown()
     assert capsys.readouterr().out == expected
     assert "| 90 % interval |" in expected
-    assert main(["compare", files[0], str(folder / "average.sentencode")]) == 1
-    assert "is not a report of Sentencode" in capsys.readouterr().err
+    fails(["compare", files[0], str(folder / "average.sentencode")], "is not a report of Sentencode")

@@ -268,10 +268,9 @@ def test_a_killed_run_resumes_bit_for_bit(folder, capsys, kind, sent):
     assert [step.step for step in History.from_csv(log).steps] == list(range(1, last + 8))
 
 
-def test_existing_output_and_checkpoints(folder, capsys):
+def test_existing_output_and_checkpoints(folder, capsys, fails):
     assert main(command(folder)) == 0
-    assert main(command(folder)) == 1
-    assert "aae.sentencode: exists already; --overwrite replaces it" in capsys.readouterr().err
+    fails(command(folder), "aae.sentencode: exists already; --overwrite replaces it")
     assert main(command(folder, "--overwrite")) == 0
     assert "no steps were left" in capsys.readouterr().out
     assert main(command(folder, "--overwrite", "--set", "max_steps=14")) == 0  # further
@@ -282,10 +281,10 @@ def test_existing_output_and_checkpoints(folder, capsys):
     assert "--fresh starts over" in shown
     assert main(command(folder, "--overwrite", "--set", "hidden=4", "--fresh")) == 0
     assert se.load(folder / "aae.sentencode").hidden == 4
-    assert main(command(folder, "--resume", "--checkpoints", "nothing", "--output", "x.sentencode")) == 1
-    assert "no checkpoint" in capsys.readouterr().err
-    assert main(command(folder, "--output", folder / "a.txt", "--overwrite")) == 2
-    assert "is an input" in capsys.readouterr().err
+    fails(
+        command(folder, "--resume", "--checkpoints", "nothing", "--output", "x.sentencode"), "no checkpoint"
+    )
+    fails(command(folder, "--output", folder / "a.txt", "--overwrite"), "is an input", status=2)
 
 
 def header(metadata):
@@ -305,14 +304,16 @@ def header(metadata):
     ],
     ids=["another config", "no JSON", "another best", "another step"],
 )
-def test_a_folder_of_other_files_is_refused_and_unchanged(folder, capsys, fresh, name, content, message):
+def test_a_folder_of_other_files_is_refused_and_unchanged(folder, fails, fresh, name, content, message):
     models = folder / "models"
     models.mkdir()
     files = {"model.safetensors": b"precious", name: content}
     for file, bytes_ in files.items():
         (models / file).write_bytes(bytes_)
-    assert main(command(folder, "--checkpoints", models, *fresh)) == 1
-    assert f"{models} holds other files: {message}; --checkpoints names another" in capsys.readouterr().err
+    fails(
+        command(folder, "--checkpoints", models, *fresh),
+        f"{models} holds other files: {message}; --checkpoints names another",
+    )
     assert {path.name: path.read_bytes() for path in models.iterdir()} == files
 
 
@@ -334,21 +335,25 @@ def test_fresh_removes_only_checkpoints(folder, capsys):
     assert json.loads((run / "config.json").read_text())["encoder"]["hidden"] == 4
 
 
-def test_options_that_decide_learning_rates_must_not_change(folder, capsys):
+def test_options_that_decide_learning_rates_must_not_change(folder, capsys, fails):
     linear = ["--overwrite", "--set", "schedule=linear"]
     assert main(command(folder, *linear)) == 0
-    assert main(command(folder, *linear, "--set", "max_steps=14")) == 1
-    assert "a different run: [encoder] max_steps was 12 and is 14; --fresh" in capsys.readouterr().err
+    fails(
+        command(folder, *linear, "--set", "max_steps=14"),
+        "a different run: [encoder] max_steps was 12 and is 14; --fresh",
+    )
     assert main(command(folder, *linear)) == 0
     decays = [*linear[:1], "--set", "decay=0.5", "--checkpoints", folder / "decays"]
     assert main(command(folder, *decays)) == 0
     assert main(command(folder, *decays, "--set", "max_steps=14")) == 0
     capsys.readouterr()
-    assert main(command(folder, *decays, "--set", "max_steps=14", "--set", "validate_every=3")) == 1
-    assert "[encoder] validate_every was 4 and is 3" in capsys.readouterr().err
+    fails(
+        command(folder, *decays, "--set", "max_steps=14", "--set", "validate_every=3"),
+        "[encoder] validate_every was 4 and is 3",
+    )
 
 
-def test_logs_get_their_folders_and_replace_nothing(folder, capsys):
+def test_logs_get_their_folders_and_replace_nothing(folder, fails):
     log = folder / "logs" / "new" / "log.csv"
     assert main(command(folder, "--set", f"logs.csv={log}", "--set", "max_steps=2")) == 0
     assert len(History.from_csv(log).steps) == 2
@@ -358,8 +363,7 @@ def test_logs_get_their_folders_and_replace_nothing(folder, capsys):
         ("logs", "is a folder, and must be a file"),
     ]:
         more = ["--output", folder / "b.sentencode", "--set", f"logs.csv={folder / name}"]
-        assert main(command(folder, *more)) == 2
-        assert message in capsys.readouterr().err
+        fails(command(folder, *more), message, status=2)
     assert not (folder / "b.sentencode").exists()
 
 
@@ -446,9 +450,8 @@ def test_errors_name_the_file_and_the_key(folder, capsys, old, new, message):
         ("a.b.c=1", "--set: expected"),
     ],
 )
-def test_wrong_changes_are_wrong_usage(folder, capsys, change, message):
-    assert main(command(folder, "--set", change)) == 2
-    assert message in capsys.readouterr().err
+def test_wrong_changes_are_wrong_usage(folder, fails, change, message):
+    fails(command(folder, "--set", change), message, status=2)
 
 
 @pytest.mark.parametrize(
@@ -507,10 +510,9 @@ def test_wrong_types_that_the_encoder_finds_are_named(folder, capsys, name, valu
     assert shown.count("\n") == 1
 
 
-def test_an_output_is_needed(folder, capsys):
+def test_an_output_is_needed(folder, fails):
     (folder / "aae.toml").write_text(TOML.replace('[output]\nfile = "aae.sentencode"', ""))
-    assert main(command(folder)) == 2
-    assert "has no [output] file: give it there, or with --output" in capsys.readouterr().err
+    fails(command(folder), "has no [output] file: give it there, or with --output", status=2)
 
 
 def test_changes_override_the_file(folder):
@@ -537,7 +539,7 @@ def test_every_class_takes_its_parameters(folder, kind):
     assert set(train.read_config(folder / "all.toml").parameters) == {*names} - {"vocabulary"}
 
 
-def test_labels_are_learnt_from_a_file(folder, capsys):
+def test_labels_are_learnt_from_a_file(folder, capsys, fails):
     (folder / "pairs.tsv").write_text("yes\ta b\tc d\nno\tb c\ta\n" * 6)
     text = """
         [encoder]
@@ -565,8 +567,10 @@ def test_labels_are_learnt_from_a_file(folder, capsys):
         assert main(["train", str(folder / "labels.toml"), "--quiet"]) == 0
         assert se.load(folder / f"{kind}.sentencode").predict(pairs).shape == shape
     (folder / "labels.toml").write_text(textwrap.dedent(text.format(kind="RowRegression")))
-    assert main(["train", str(folder / "labels.toml"), "--quiet"]) == 1
-    assert "[data] lacks teacher, the encoder whose embeddings" in capsys.readouterr().err
+    fails(
+        ["train", str(folder / "labels.toml"), "--quiet"],
+        "[data] lacks teacher, the encoder whose embeddings",
+    )
     (folder / "labels.toml").write_text(textwrap.dedent(text.format(kind="Other")))
     assert main(["train", str(folder / "labels.toml"), "--quiet"]) != 0
     assert "head: kind must be one of" in capsys.readouterr().err
@@ -594,7 +598,7 @@ file = "nmt.sentencode"
 """
 
 
-def test_translations_are_learnt_from_files(folder, capsys):
+def test_translations_are_learnt_from_files(folder, capsys, fails):
     toml = folder / "nmt.toml"
     toml.write_text(TRANSLATED)
     command = ["train", str(toml), "--quiet"]
@@ -611,14 +615,11 @@ def test_translations_are_learnt_from_files(folder, capsys):
     assert len(loaded.translate(source)) == len(source)
     capsys.readouterr()
     toml.write_text(TRANSLATED.replace('valid_target = "valid.txt"', ""))
-    assert main([*command, "--overwrite"]) == 1
-    assert "[data] lacks valid_target, the file with the translations of valid" in capsys.readouterr().err
+    fails([*command, "--overwrite"], "[data] lacks valid_target, the file with the translations of valid")
     toml.write_text(TRANSLATED.replace('"a.txt"', '["a.txt", "valid.txt"]'))
-    assert main([*command, "--overwrite"]) == 1
-    assert "[data] train and train_target: give one file each" in capsys.readouterr().err
+    fails([*command, "--overwrite"], "[data] train and train_target: give one file each")
     toml.write_text('[encoder]\nclass = "RNNCNN"\n[data]\ntrain = "a.txt"\ntrain_target = "b.txt"\n')
-    assert main(command) == 1
-    assert "[data] has no key 'train_target'" in capsys.readouterr().err
+    fails(command, "[data] has no key 'train_target'")
 
 
 RAW = {
@@ -694,7 +695,7 @@ def test_text_is_preprocessed_and_moses_is_saved(raw, capfdbinary):
     assert capfdbinary.readouterr().out.decode().splitlines() == RAW["target"]
 
 
-def test_text_that_cannot_be_prepared(raw, capsys):
+def test_text_that_cannot_be_prepared(raw, fails):
     pytest.importorskip("sacremoses")
     toml, command = raw / "raw.toml", ["train", str(raw / "raw.toml"), "--quiet"]
     languages = 'moses = ["en", "de"]'
@@ -716,24 +717,20 @@ def test_text_that_cannot_be_prepared(raw, capsys):
     ):
         assert old in PREPARED
         toml.write_text(PREPARED.replace(old, new))
-        assert main(command) == 1
-        assert why in capsys.readouterr().err
+        fails(command, why)
     toml.write_text('[encoder]\nclass = "RNNCNN"\n[data]\ntrain = "train.txt"\n[text]\nbpe = 40\n')
-    assert main(command) == 1
-    assert "[text] is for translation models" in capsys.readouterr().err
+    fails(command, "[text] is for translation models")
     (raw / "target.txt").write_text("Wort\n" * 6)
     toml.write_text(PREPARED)
-    assert main(command) == 1
-    assert "target.txt: learn: no sentence has a second word" in capsys.readouterr().err
+    fails(command, "target.txt: learn: no sentence has a second word")
     assert not list(raw.glob("nmt.*moses"))
 
 
-def test_other_text_is_a_different_run(raw, capsys):
+def test_other_text_is_a_different_run(raw, capsys, fails):
     pytest.importorskip("sacremoses")
     command = ["train", str(raw / "raw.toml"), "--quiet", "--overwrite"]
     assert main([*command, "--set", "max_steps=4"]) == 0
-    assert main([*command, "--set", "text.bpe=50"]) == 1
-    assert "[text] bpe was 40 and is 50" in capsys.readouterr().err
+    fails([*command, "--set", "text.bpe=50"], "[text] bpe was 40 and is 50")
     (raw / "raw.toml").write_text(PREPARED.replace('[text]\nmoses = ["en", "de"]\nbpe = 40\n', ""))
     assert main(command) == 1
     assert (

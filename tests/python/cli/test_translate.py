@@ -64,11 +64,10 @@ def test_samples(model, text, capfdbinary):
     assert capfdbinary.readouterr().out.decode().split("\n")[0] == TARGET[0]
 
 
-def test_another_encoder_is_refused(text, tmp_path, capsys):
+def test_another_encoder_is_refused(text, tmp_path, fails):
     path = tmp_path / "average.sentencode"
     se.Average(se.WordVectors.from_dict({"a": [1.0]})).save(path)
-    assert main(["translate", str(path), str(text), "-"]) == 2
-    assert "Average does not translate" in capsys.readouterr().err
+    fails(["translate", str(path), str(text), "-"], "Average does not translate", status=2)
     assert main(["translate", str(tmp_path / "none"), str(text), "-"]) == 1
 
 
