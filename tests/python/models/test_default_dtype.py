@@ -23,16 +23,16 @@ def families():
     for decoder in ("cnn", "rnn", "autoregressive_cnn", "autoregressive_rnn"):
         yield f"RNNCNN-{decoder}", se.RNNCNN(VECTORS, decoder=decoder, **context), (TRAIN,)
     yield "SkipThoughts", se.SkipThoughts(VECTORS, hidden=6, **small), (TRAIN,)
-    wide = {"features": 6, "hidden": 4, "decoder_hidden": 6, "heads": 2, "attention": 5, "layers": 1, **small}
+    sizes = {"features": 6, "hidden": 4, "decoder_hidden": 6, "heads": 2, "attention": 5, "layers": 1, **small}
     for architecture in ("attn", "final", "attn_ctx", "trf", "trf_attn_attn"):
         more = {"hidden": 3, "inner": 6, "attention_heads": 2} if architecture.startswith("trf") else {}
-        nmt = se.CompoundNMT(architecture=architecture, **{**wide, **more})
+        nmt = se.CompoundNMT(architecture=architecture, **{**sizes, **more})
         yield f"CompoundNMT-{architecture}", nmt, (TRAIN, [text[::-1] for text in TRAIN])
     pooling = {"hidden": 3, "layers": 1, "heads": 2, "attention_hidden": 3, "character_filters": 2, **small}
     for name, head, examples, labels in heads():
-        given = examples, labels
-        yield f"GeneralizedPooling-{name}", se.GeneralizedPooling(VECTORS, head=head, **pooling), given
-        yield f"own-{name}", OwnEncoder(VECTORS, head=head, **small), given
+        arguments = examples, labels
+        yield f"GeneralizedPooling-{name}", se.GeneralizedPooling(VECTORS, head=head, **pooling), arguments
+        yield f"own-{name}", OwnEncoder(VECTORS, head=head, **small), arguments
 
 
 def heads():
@@ -48,10 +48,10 @@ def heads():
 
 
 class Own(torch.nn.Module):
-    def __init__(self, words, features, wide=4):
+    def __init__(self, words, features, width=4):
         super().__init__()
-        self.words, self.features, self.dim = words, features, wide
-        self.layer = torch.nn.Linear(features, wide)
+        self.words, self.features, self.dim = words, features, width
+        self.layer = torch.nn.Linear(features, width)
 
     def encode(self, inputs):
         return torch.tanh(self.layer(inputs.x.sum(1) / inputs.lengths.clamp_min(1)[:, None]))
@@ -77,23 +77,23 @@ TRAIN = [
     *("the cat ran on a dog .", "the mat sat on the dog .", "a dog sat on a cat ."),
 ]
 {FAMILIES}
-folder, found = pathlib.Path(sys.argv[2]), {{}}
-for name, encoder, given in families():
-    encoder.fit(*given, checkpoints=folder / f"{{name}}.checkpoints")
+folder, outputs = pathlib.Path(sys.argv[2]), {{}}
+for name, encoder, arguments in families():
+    encoder.fit(*arguments, checkpoints=folder / f"{{name}}.checkpoints")
     for tensor in [*encoder.network.parameters(), *encoder.network.buffers()]:
         assert not tensor.is_floating_point() or tensor.dtype == torch.float32, (name, tensor.dtype)
     encoder.save(folder / name)
     again = se.load(folder / name)
-    for what, one in (("made", encoder), ("loaded", again)):
-        if name not in ("CompoundNMT-attn", "CompoundNMT-trf"):  # which have no vector of a sentence
-            found[f"{{name}} {{what}}"] = one.encode([*TRAIN, "", "zork"])
+    for what, one in (("fitted", encoder), ("loaded", again)):
+        if name not in ("CompoundNMT-attn", "CompoundNMT-trf"):  # they have no sentence embedding
+            outputs[f"{{name}} {{what}}"] = one.encode([*TRAIN, "", "zork"])
         if name.startswith("CompoundNMT"):
             texts = [one.translate(TRAIN, beam=beam) for beam in (1, 3)]
-            found[f"{{name}} {{what}} texts"] = np.array(texts)
+            outputs[f"{{name}} {{what}} texts"] = np.array(texts)
         if getattr(one, "head", None) is not None:
-            found[f"{{name}} {{what}} said"] = one.predict(given[0])
-    found[f"{{name}} losses"] = np.array([step.loss for step in encoder.history_.steps])
-np.savez(folder / "found.npz", **found)
+            outputs[f"{{name}} {{what}} predictions"] = one.predict(arguments[0])
+    outputs[f"{{name}} losses"] = np.array([step.loss for step in encoder.history_.steps])
+np.savez(folder / "outputs.npz", **outputs)
 """
 
 
@@ -105,7 +105,7 @@ def test_results_do_not_depend_on_the_default_dtype(tmp_path):
         command = [sys.executable, "-c", SCRIPT, dtype, str(tmp_path / dtype)]
         done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parent)
         assert done.returncode == 0, done.stderr
-        with np.load(tmp_path / dtype / "found.npz") as file:
+        with np.load(tmp_path / dtype / "outputs.npz") as file:
             results[dtype] = dict(file)
     assert len(results["float32"]) > 90
     for name, expected in results["float32"].items():

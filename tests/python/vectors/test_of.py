@@ -1,4 +1,4 @@
-"""Whatever holds vectors can be given to every encoder."""
+"""Types of word vectors that encoders accept."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_every_linear_encoder(kind, make, table, tmp_path):
     source = source_of(kind, table, tmp_path)
     expected = make(table).fit(SENTENCES).encode(SENTENCES)
     encoder = make(source)
-    assert encoder.vectors is source  # the constructor stores what it was given
+    assert encoder.vectors is source  # the constructor stores its argument
     assert encoder.get_params()["vectors"] is source
     encoder.fit(SENTENCES)
     assert encoder.vectors is source
