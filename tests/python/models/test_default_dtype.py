@@ -23,10 +23,10 @@ def families():
     for decoder in ("cnn", "rnn", "autoregressive_cnn", "autoregressive_rnn"):
         yield f"RNNCNN-{decoder}", se.RNNCNN(VECTORS, decoder=decoder, **context), (TRAIN,)
     yield "SkipThoughts", se.SkipThoughts(VECTORS, hidden=6, **small), (TRAIN,)
-    sizes = {"features": 6, "hidden": 4, "decoder_hidden": 6, "heads": 2, "attention": 5, "layers": 1, **small}
+    sizes = {"features": 6, "hidden": 4, "decoder_hidden": 6, "heads": 2, "attention": 5, "layers": 1}
     for architecture in ("attn", "final", "attn_ctx", "trf", "trf_attn_attn"):
         more = {"hidden": 3, "inner": 6, "attention_heads": 2} if architecture.startswith("trf") else {}
-        nmt = se.CompoundNMT(architecture=architecture, **{**sizes, **more})
+        nmt = se.CompoundNMT(architecture=architecture, **{**sizes, **small, **more})
         yield f"CompoundNMT-{architecture}", nmt, (TRAIN, [text[::-1] for text in TRAIN])
     pooling = {"hidden": 3, "layers": 1, "heads": 2, "attention_hidden": 3, "character_filters": 2, **small}
     for name, head, examples, labels in heads():
