@@ -346,12 +346,6 @@ class NeuralEncoder(CoreEncoder):
             normalize: None, or "halves": each pooled vector is divided by its length, as in the public code.
                 The length of a "mean_max" embedding is then √2.
             **options: As in `Encoder.encode`.
-
-        Returns:
-            As in `Encoder.encode`.
-
-        Raises:
-            ValueError: If `normalize` is unknown.
         """
         if normalize is None:
             return super().encode(sentences, *args, **options)
@@ -378,11 +372,7 @@ class NeuralEncoder(CoreEncoder):
         return facts
 
     def network_parameters(self) -> int:
-        """Return the number of trained parameters of the network, without word vectors.
-
-        Raises:
-            NotFittedError: If the encoder is not fitted.
-        """
+        """Return the number of trained parameters of the network, without word vectors."""
         self._check_fitted()
         return sum(p.numel() for p in self.network.parameters() if p.requires_grad)
 
