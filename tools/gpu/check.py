@@ -48,13 +48,13 @@ import torch
 
 names = "torch numpy pytest pytest-timeout hypothesis scipy scikit-learn tqdm pybind11 cmake ninja".split()
 every = [d for d in importlib.metadata.distributions() if d.metadata["Name"]]
-found = {d.metadata["Name"].lower(): d.version for d in every}
+versions = {d.metadata["Name"].lower(): d.version for d in every}
 gpu = torch.cuda.get_device_properties(0) if torch.cuda.is_available() else None
 facts = {
     "python": platform.python_version(),
     "executable": sys.executable,
     "include": sysconfig.get_paths()["include"],
-    "packages": {name: found.get(name) for name in names},
+    "packages": {name: versions.get(name) for name in names},
     "torch": torch.__version__,
     "cuda": torch.version.cuda,
     "cudnn": torch.backends.cudnn.version(),

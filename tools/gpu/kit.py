@@ -66,7 +66,7 @@ def libraries(prefix: Path) -> None:
         ["gcc", "-print-multiarch"], capture_output=True, text=True, check=True
     ).stdout.strip()
     for name, target in HEADERS.items():
-        found = next(
+        header = next(
             (
                 Path(folder) / name
                 for folder in (f"/usr/include/{machine}", "/usr/include")
@@ -74,13 +74,13 @@ def libraries(prefix: Path) -> None:
             ),
             None,
         )
-        if found is None:
+        if header is None:
             raise SystemExit(f"/usr/include has no {name}: run tools/system-packages first")
         (prefix / target).parent.mkdir(parents=True, exist_ok=True)
-        if found.is_dir():
-            shutil.copytree(found, prefix / target)
+        if header.is_dir():
+            shutil.copytree(header, prefix / target)
         else:
-            shutil.copy(found, prefix / target)
+            shutil.copy(header, prefix / target)
     for name in PACKAGES:
         shutil.copytree(Path("/usr") / name, prefix / name)
     (prefix / "lib").mkdir()
@@ -88,10 +88,10 @@ def libraries(prefix: Path) -> None:
         source = Path("/usr/lib") / machine / name
         shutil.copy(source.resolve(), prefix / "lib" / name)
         if name.endswith(".so"):  # the name that the loader looks for
-            found = subprocess.run(
+            dump = subprocess.run(
                 ["objdump", "-p", source], capture_output=True, text=True, check=True
             ).stdout
-            soname = next(line.split()[1] for line in found.splitlines() if "SONAME" in line)
+            soname = next(line.split()[1] for line in dump.splitlines() if "SONAME" in line)
             (prefix / "lib" / soname).symlink_to(name)
 
 

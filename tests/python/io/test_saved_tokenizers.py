@@ -251,7 +251,7 @@ DAMAGED = {
     "more units than there are": base64.b64encode((2**31).to_bytes(4, "little") + RAW[4:]).decode(),
     "no unit": base64.b64encode(bytes(8)).decode(),
     "a path that leads out": charsmap({ord("a"): "b"}, size=257 + ord("a")),
-    "a text behind the end": charsmap({ord("a"): "b", ord("c"): "d"}, text=b"b"),
+    "a text past the end": charsmap({ord("a"): "b", ord("c"): "d"}, text=b"b"),
     "half a character": charsmap({ord("a"): "b", ord("c"): "d"}, text="aé\0".encode()),
     "a text that is not UTF-8": charsmap({ord("a"): "b"}, text=b"\xff\0"),
 }

@@ -41,7 +41,7 @@ FAMILY = Family(
     columns=("TREC accuracy", "SST2 accuracy", "CR accuracy", "training hours", "STS14 pearson"),
     names={"training hours": "hours"},
     baseline="average of words",
-    measure=lambda bench, encoder, found: {"training hours": {"value": found.get("minutes", 0) / 60}},
+    measure=lambda bench, encoder, result: {"training hours": {"value": result.get("minutes", 0) / 60}},
 )
 
 

@@ -51,7 +51,7 @@ def all_rows(paths, size=1 << 20, text="text", id=None, rows=3):
     block=st.sampled_from([1, 3, 8, 1 << 22]),
 )
 def test_every_line_is_in_one_shard(tmp_path_factory, lines, ends, last, mark, size, block):
-    path = tmp_path_factory.getbasetemp() / "drawn.txt"
+    path = tmp_path_factory.getbasetemp() / "lines.txt"
     text = ends.join(lines) + (ends if last else "")
     path.write_bytes((b"\xef\xbb\xbf" if mark else b"") + text.encode())
     expected = list(se.Corpus(path, keep_empty=True))

@@ -160,19 +160,19 @@ def keyed():
     return keyed_vectors
 
 
-@pytest.mark.parametrize("beside", [False, True])
+@pytest.mark.parametrize("separate_file", [False, True])
 @pytest.mark.parametrize("protocol", [2, 4])
-def test_gensim_files(tmp_path, keyed, beside, protocol):
+def test_gensim_files(tmp_path, keyed, separate_file, protocol):
     path = tmp_path / "vectors.kv"
-    keyed.save(str(path), pickle_protocol=protocol, **({"sep_limit": 0} if beside else {}))
-    assert (tmp_path / "vectors.kv.vectors.npy").exists() == beside
+    keyed.save(str(path), pickle_protocol=protocol, **({"sep_limit": 0} if separate_file else {}))
+    assert (tmp_path / "vectors.kv.vectors.npy").exists() == separate_file
     vectors = se.WordVectors.load(path, storage="float32")
     assert list(vectors) == keyed.index_to_key
     assert np.array_equal(vectors.matrix(), keyed.vectors)
     assert vectors.counts.tolist() == [50, 3, 2]
     assert list(se.WordVectors.load(path, words=["cat"], format="kv")) == ["cat"]
     assert list(se.WordVectors.load(path, limit=2)) == ["the", "cat"]
-    if beside:
+    if separate_file:
         (tmp_path / "vectors.kv.vectors.npy").unlink()
         with pytest.raises(FileNotFoundError, match=r"vectors.kv.vectors.npy"):
             se.WordVectors.load(path)
