@@ -136,6 +136,23 @@ test-processors: $(stamps)/full  ## All numeric tests with the kernels of other 
 .PHONY: test-asan-nn
 test-asan-nn: $(stamps)/asan-nn  ## test-asan of what needs LibTorch (long)
 
+##@ Wheels
+
+# The environment has the tools that wheels need, and nothing else.
+.PHONY: wheels
+wheels: $(stamps)/wheel-tools  ## Wheels and source archives, in dist/ (TORCHES="2.13.0 2.15.0": the neural half for these)
+	build/wheels/venv/bin/python tools/wheels/build.py light sdist --jobs $(JOBS) $(WHEEL_ARGS)
+	for torch in $(TORCHES); do \
+	  [ -d build/wheels/torch-$$torch ] || build/wheels/venv/bin/python -m pip install --no-deps --no-compile \
+	    --target build/wheels/torch-$$torch torch==$$torch; \
+	done
+	[ -z "$(TORCHES)" ] || build/wheels/venv/bin/python tools/wheels/build.py nn --jobs $(JOBS) \
+	  --torch $(addprefix build/wheels/torch-,$(TORCHES))
+
+.PHONY: test-wheels
+test-wheels:  ## Uses the wheels in a bare Debian without a compiler (root; debootstrap; SUITE=noble for another)
+	tools/wheels/test.sh $(SUITE)
+
 .PHONY: clean
 clean:  ## Removes what was built; the virtual environment stays
 	rm -rf build dist docs/_build demo
@@ -163,6 +180,13 @@ $(stamps)/build-tools: pyproject.toml tools/requirements.py .venv/pyvenv.cfg
 
 $(stamps)/tools: pyproject.toml tools/requirements.py $(stamps)/build-tools
 	$(pip) install --no-compile -r <($(bin)/python tools/requirements.py test lint)
+	@touch $@
+
+$(stamps)/wheel-tools: pyproject.toml tools/requirements.py | $(stamps)/system
+	@mkdir -p $(@D)
+	$(PYTHON) -m venv build/wheels/venv
+	build/wheels/venv/bin/python -m pip --disable-pip-version-check install -r \
+	  <($(PYTHON) tools/requirements.py build wheels)
 	@touch $@
 
 # The light half: what runs without torch.

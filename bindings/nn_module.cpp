@@ -1,3 +1,4 @@
+#include <torch/csrc/Exceptions.h>
 #include <torch/version.h>
 
 #include "errors.h"
@@ -9,6 +10,13 @@ SENTENCODE_MODULE(_nn, m) {
   m.attr("torch_version") = TORCH_VERSION;
   // Defines exceptions, word vectors, tokenizers and encoders.
   sentencode::bind_errors(pybind11::module_::import("sentencode._core"));
+  pybind11::register_local_exception_translator([](std::exception_ptr error) {  // torch's own errors
+    try {
+      std::rethrow_exception(std::move(error));
+    } catch (const c10::Error&) {
+      torch::translate_exception_to_python(std::current_exception());
+    }
+  });
   sentencode::bind_gil(m);
   sentencode::bind_interrupts(m);
   sentencode::bind_threads(m);

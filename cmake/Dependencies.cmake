@@ -81,8 +81,11 @@ if(NOT LibLZMA_FOUND)
     5d9827aa1875b21c288f78864bb26d2650b436ea8d2cad364e4921eb6266a5a5)
   # Of all these, only this library's own build knows how to configure its sources.
   set(BUILD_SHARED_LIBS OFF)
+  set(HAVE_GETOPT_LONG OFF)  # without its programs, whose rules current versions of CMake write twice
   add_subdirectory("${xz}" "${CMAKE_BINARY_DIR}/_deps/xz" EXCLUDE_FROM_ALL)
   unset(BUILD_SHARED_LIBS)
+  unset(HAVE_GETOPT_LONG)
+  target_include_directories(liblzma SYSTEM INTERFACE $<BUILD_INTERFACE:${xz}/src/liblzma/api>)
   add_library(LibLZMA::LibLZMA ALIAS liblzma)
   list(APPEND SENTENCODE_FETCHED_TARGETS liblzma)
 endif()

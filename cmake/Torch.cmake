@@ -2,9 +2,10 @@
 #
 # Not by find_package(Torch): on a torch with CUDA that asks for a CUDA toolkit, even for code that has no kernel. The
 # libraries beside torch/__init__.py are all that is needed, on every flavour. Users of Sentencode::nn run this file, too.
+# torch is found and not imported: its headers are enough, also those of a CUDA build whose libraries are elsewhere.
 execute_process(
   COMMAND "${Python_EXECUTABLE}" -c
-    "import torch, pathlib; print(pathlib.Path(torch.__file__).parent, torch.__version__, int(torch.compiled_with_cxx11_abi()), torch.version.cuda, sep=';')"
+    "import importlib.util as u, pathlib, runpy; t = pathlib.Path(u.find_spec('torch').origin).parent; v = runpy.run_path(str(t / 'version.py')); print(t, v['__version__'], v['cuda'], sep=';')"
   OUTPUT_VARIABLE found OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_VARIABLE why RESULT_VARIABLE failed)
 if(failed)
   message(FATAL_ERROR "Sentencode's neural half needs torch in ${Python_EXECUTABLE}; SENTENCODE_NN=OFF builds the half "
@@ -12,16 +13,14 @@ if(failed)
 endif()
 list(GET found 0 torch_folder)
 list(GET found 1 SENTENCODE_TORCH_VERSION)
-list(GET found 2 torch_cxx11_abi)
-list(GET found 3 SENTENCODE_TORCH_CUDA)
+list(GET found 2 SENTENCODE_TORCH_CUDA)
 
 add_library(sentencode_torch INTERFACE)
 # System headers: their warnings are not ours. pybind11 is among them, and it has to be this copy.
 target_include_directories(sentencode_torch SYSTEM INTERFACE
   "${torch_folder}/include" "${torch_folder}/include/torch/csrc/api/include")
-target_compile_definitions(sentencode_torch INTERFACE _GLIBCXX_USE_CXX11_ABI=${torch_cxx11_abi})
 set(torch_libraries c10 torch_cpu torch)
-if(NOT SENTENCODE_TORCH_CUDA STREQUAL "None")
+if(SENTENCODE_CUDA AND NOT SENTENCODE_TORCH_CUDA STREQUAL "None")
   list(APPEND torch_libraries c10_cuda)  # which stream is the current one
 endif()
 foreach(name IN LISTS torch_libraries)
@@ -32,14 +31,16 @@ endforeach()
 target_link_options(sentencode_torch INTERFACE LINKER:--allow-shlib-undefined)
 # Without OpenMP, at::parallel_for of ours is a loop on one thread, and nothing says so. The threads are torch's own, of the
 # very library that torch brings: a second copy would have as many again. What other compilers than GCC emit is not for it.
-find_package(OpenMP REQUIRED COMPONENTS CXX)
 file(GLOB SENTENCODE_TORCH_OPENMP
   "${torch_folder}/lib/libgomp*" "${torch_folder}/lib/libiomp*" "${torch_folder}/../torch.libs/libgomp*")
 if(SENTENCODE_TORCH_OPENMP AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(GET SENTENCODE_TORCH_OPENMP 0 SENTENCODE_TORCH_OPENMP)
   target_compile_options(sentencode_torch INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fopenmp>)
-  target_link_libraries(sentencode_torch INTERFACE "${SENTENCODE_TORCH_OPENMP}")
+  if(NOT SENTENCODE_NN_WHEEL)
+    target_link_libraries(sentencode_torch INTERFACE "${SENTENCODE_TORCH_OPENMP}")
+  endif()
 else()
+  find_package(OpenMP REQUIRED COMPONENTS CXX)
   target_link_libraries(sentencode_torch INTERFACE OpenMP::OpenMP_CXX)
 endif()
 

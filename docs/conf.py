@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from docutils import nodes
+from latex2mathml.converter import convert
+
 import sentencode
 
 project = "Sentencode"
@@ -15,7 +18,6 @@ version = release = sentencode.__version__
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
-    "sphinx.ext.mathjax",
     "sphinx.ext.napoleon",
 ]
 source_suffix = {".md": "markdown"}
@@ -33,6 +35,7 @@ napoleon_numpy_docstring = False
 napoleon_attr_annotations = False
 
 html_theme = "furo"
+html_math_renderer = "mathml"
 html_title = "Sentencode"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
@@ -52,6 +55,14 @@ def shorten(app: Any, what: str, name: str, obj: Any, options: Any, signature: A
     return signature, returns
 
 
+def write_mathml(writer: Any, node: nodes.Element) -> None:
+    """Writes a formula as MathML, which browsers show without a script or a network."""
+    display = "block" if isinstance(node, nodes.math_block) else "inline"
+    writer.body.append(convert(node.astext(), display=display))
+    raise nodes.SkipNode
+
+
 def setup(app: Any) -> None:
     """Called by Sphinx."""
+    app.add_html_math_renderer("mathml", (write_mathml, None), (write_mathml, None))
     app.connect("autodoc-process-signature", shorten)

@@ -1,7 +1,7 @@
 """Scores an encoder with the original SentEval, unchanged, on today's Python and without CUDA.
 
 git clone https://github.com/facebookresearch/SentEval      # and fetch its data as its README says
-pip install 'sentencode[eval]'
+pip install 'sentencode[nn,eval]'
 python examples/senteval_plugin.py SentEval --tasks STS14 CR TREC
 python examples/senteval_plugin.py SentEval --encoder sif --fit sentences.txt --vectors glove.6B.300d.txt
 """

@@ -1,23 +1,34 @@
-"""The build backend: scikit-build-core, which also gets the torch that the extra [nn] pins.
-
-Torch has no binary interface that lasts from one release to the next: the torch that `_nn` is compiled
-against has to be the torch that runs it. Its pin is in an extra of pyproject.toml; this adds it.
+"""The build backend: scikit-build-core, which also gets the torch that the neural half is compiled against.
 
 Environment:
-    SENTENCODE_NN=OFF       builds the light half alone: no torch is needed.
-    SENTENCODE_BLAS=eigen   builds without OpenBLAS: several times slower.
-    SENTENCODE_TORCH=found  builds against the installed torch (`pip install --no-build-isolation`).
+    SENTENCODE_NN=ON        compiles the neural half into the package; the default is the light half alone,
+                            with the neural half in a distribution of its own, sentencode-nn.
+    SENTENCODE_TORCH=2.15.0 compiles against this torch; "found": against the installed one
+                            (`pip install --no-build-isolation`).
+    SENTENCODE_BLAS=eigen   compiles without OpenBLAS: several times slower.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
 from scikit_build_core import build as _backend
 from scikit_build_core.build import *  # noqa: F403  # all hooks that this version has
+
+
+def build_wheel(*arguments: Any, **named: Any) -> str:
+    compilers = [os.environ["CXX"].split()[0]] if os.environ.get("CXX") else ["c++", "g++", "clang++"]
+    if not any(map(shutil.which, compilers)):
+        raise SystemExit(
+            f"Compiling Sentencode needs a C++ compiler, and there is no {' or '.join(compilers)}. Install "
+            "one (Debian, Ubuntu: apt install g++; Fedora: dnf install gcc-c++; conda: conda install "
+            "cxx-compiler), or install a wheel, which needs none: pip install --only-binary=:all: sentencode"
+        )
+    return str(_backend.build_wheel(*arguments, **named))
 
 
 def get_requires_for_build_wheel(config_settings: dict[str, Any] | None = None) -> list[str]:
@@ -29,12 +40,18 @@ def get_requires_for_build_editable(config_settings: dict[str, Any] | None = Non
 
 
 def _torch() -> list[str]:
-    light = os.environ.get("SENTENCODE_NN", "ON").lower() in {"off", "0", "false", "no"}
-    if light or os.environ.get("SENTENCODE_TORCH") == "found":
-        return []
     # Not by tomllib, which Python 3.10 lacks.
     pyproject = Path("pyproject.toml").read_text(encoding="utf-8")
-    pin = re.search(r'^nn = \["(torch==[^"]+)"\]$', pyproject, re.MULTILINE)
-    if pin is None:
-        raise RuntimeError('pyproject.toml has no line of the form: nn = ["torch==..."]')
-    return [pin.group(1)]
+    neural = 'name = "sentencode-nn"' in pyproject
+    if not neural:
+        neural = os.environ.get("SENTENCODE_NN", "OFF").lower() in {"on", "1", "true", "yes"}
+        pyproject = Path("tools/wheels/nn/pyproject.toml").read_text(encoding="utf-8")
+    version = os.environ.get("SENTENCODE_TORCH", "")
+    if not neural or version == "found":
+        return []
+    if version:
+        return [f"torch=={version}"]
+    supported = re.search(r'"(torch>=[^"]+)"', pyproject)
+    if supported is None:
+        raise RuntimeError("tools/wheels/nn/pyproject.toml has no dependency of the form torch>=...")
+    return [supported[1]]

@@ -1,6 +1,6 @@
 """Prints what pip has to install for the extras named, for the build ("build") or to run ("run"), one a line.
 
-usage: python tools/requirements.py build nn test ...
+usage: [TORCH=2.15.0] python tools/requirements.py build nn test ...
 
 With this, tools and torch are there before Sentencode is built, and the build need not be isolated: an
 isolated build compiles everything anew each time.
@@ -8,6 +8,7 @@ isolated build compiles everything anew each time.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -19,6 +20,10 @@ except ModuleNotFoundError:  # Python 3.10
 
 PYPROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
 EXTRAS = PYPROJECT["project"]["optional-dependencies"]
+# The neural half is compiled here and not installed: what remains of its extra is torch.
+TORCH = (
+    f"torch=={os.environ['TORCH']}" if os.environ.get("TORCH") else PYPROJECT["dependency-groups"]["torch"][0]
+)
 
 
 def requirements(extra: str) -> list[str]:
@@ -26,11 +31,14 @@ def requirements(extra: str) -> list[str]:
         return [*PYPROJECT["build-system"]["requires"], "cmake>=3.22", "ninja>=1.10"]
     if extra == "run":
         return list(PYPROJECT["project"]["dependencies"])
-    names = []
+    result = []
     for requirement in EXTRAS[extra]:
         inner = re.fullmatch(r"sentencode\[(.*)\]", requirement)
-        names += [r for e in inner[1].split(",") for r in requirements(e)] if inner else [requirement]
-    return names
+        if inner:
+            result += [r for e in inner[1].split(",") for r in requirements(e)]
+        else:
+            result.append(TORCH if requirement.startswith("sentencode-nn") else requirement)
+    return result
 
 
 if __name__ == "__main__":

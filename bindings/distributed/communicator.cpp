@@ -3,6 +3,7 @@
 #include <pybind11/stl.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
 #include "py.h"
@@ -26,7 +27,13 @@ Made by `sentencode.distributed.communicator`.)doc")
            "Returns the tensor of each process, in the order of ranks.")
       .def("barrier", &Communicator::barrier, Release(), "Returns when all processes are here.");
   m.def("local_communicator", &distributed::local_communicator);
-  m.def("group_communicator", &distributed::group_communicator, py::arg("group"));
+  // By its name: a group itself could not be read where torch and we use different versions of pybind11.
+  m.def(
+      "group_communicator",
+      [](const std::string& name) {
+        return distributed::group_communicator(c10d::resolve_process_group(name));
+      },
+      py::arg("name"));
 }
 
 }  // namespace sentencode

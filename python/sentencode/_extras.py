@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
+import importlib.util
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import ModuleType
 
-__all__ = ["require", "require_nn"]
+__all__ = ["nn_folders", "require", "require_nn"]
 
 
 def require(module: str, extra: str) -> ModuleType:
@@ -66,24 +69,53 @@ def _passive_openmp() -> Iterator[None]:
 def require_nn() -> None:
     """Imports torch and `_nn`, in this order; raises ImportError with the remedy.
 
-    Versions are compared first: built for another torch, `_nn` fails with a missing symbol at best.
+    `_nn` is compiled for one minor version of torch, whose C++ interface changes with the next. It is part of
+    this package if that was compiled with SENTENCODE_NN=ON; the wheel of `sentencode-nn` has one for each
+    of several versions. Versions are compared first: with another torch, `_nn` fails with a missing symbol.
     """
-    from . import _core
+    if "sentencode._nn" in sys.modules:
+        return
     from .threads import apply_to_torch
 
-    built = _core.build_info()["torch"].partition("+")[0]
-    if not built:
-        raise ImportError(
-            "this Sentencode was built without its neural half (SENTENCODE_NN=OFF): "
-            "reinstall it with SENTENCODE_NN=ON"
-        )
+    folders = nn_folders()
+    if not folders:
+        raise ImportError("this needs Sentencode's neural half: pip install 'sentencode[nn]'")
     installed = require("torch", "nn").__version__.partition("+")[0]
-    if installed != built:
+    folder = folders.get(_minor(installed))
+    if folder is None:
+        versions = ", ".join(folders)
         raise ImportError(
-            f"Sentencode's neural half was built for torch {built}, but torch {installed} is installed: "
-            f"pip install 'torch=={built}', or rebuild Sentencode with the installed torch "
-            "(SENTENCODE_TORCH=found pip install --no-build-isolation ...)"
+            f"Sentencode's neural half is compiled for torch {versions}, but torch {installed} is installed: "
+            f"pip install 'torch=={list(folders)[-1]}.*', or compile it for the installed torch: "
+            "SENTENCODE_TORCH=found pip install --no-build-isolation --no-binary sentencode-nn sentencode-nn"
         )
-    if "sentencode._nn" not in sys.modules:
-        importlib.import_module("sentencode._nn")
-        apply_to_torch()
+    package = sys.modules[__package__]
+    if str(folder) not in package.__path__:
+        package.__path__.append(str(folder))
+    importlib.import_module("sentencode._nn")
+    apply_to_torch()
+
+
+def nn_folders() -> dict[str, Path]:
+    """The folders that contain an `_nn`, by the minor version of torch, such as "2.13"; oldest first."""
+    from . import _core
+
+    build = _core.build_info()
+    if build["torch"]:
+        return {_minor(build["torch"]): Path(_core.__file__).parent}
+    found = importlib.util.find_spec("sentencode_nn")
+    if found is None or found.origin is None:
+        return {}
+    version = importlib.metadata.version("sentencode-nn")
+    if version != build["version"]:
+        raise ImportError(
+            f"sentencode is {build['version']}, but sentencode-nn is {version}: "
+            f"pip install 'sentencode-nn=={build['version']}'"
+        )
+    folders = {f.name.removeprefix("torch_"): f for f in Path(found.origin).parent.glob("torch_*")}
+    return dict(sorted(folders.items(), key=lambda item: [int(part) for part in item[0].split(".")]))
+
+
+def _minor(version: str) -> str:
+    """Major and minor version: "2.13" of "2.13.0+cpu"."""
+    return ".".join(version.split(".")[:2])

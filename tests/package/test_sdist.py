@@ -66,28 +66,42 @@ def test_the_light_half_builds_from_a_source_distribution(tmp_path):
     assert str(tmp_path / "installed") in shown.stdout
 
 
-def test_the_build_requires_the_torch_of_the_extra(monkeypatch):
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, []),
+        ({"SENTENCODE_NN": "ON"}, ["torch>=2.13,<2.16"]),
+        ({"SENTENCODE_NN": "ON", "SENTENCODE_TORCH": "2.14.0"}, ["torch==2.14.0"]),
+        ({"SENTENCODE_NN": "ON", "SENTENCODE_TORCH": "found"}, []),
+    ],
+    ids=str,
+)
+def test_the_build_requires_a_supported_torch(monkeypatch, environment, expected):
     monkeypatch.chdir(ROOT)
     monkeypatch.syspath_prepend(ROOT / "tools")
     pytest.importorskip("scikit_build_core")
     import build_backend
-    import requirements
 
     # Without this hook, pip builds everything twice: the first time for its metadata.
     assert build_backend.prepare_metadata_for_build_wheel
-
-    for environment, expected in (
-        ({}, requirements.requirements("nn")),
-        ({"SENTENCODE_NN": "OFF"}, []),
-        ({"SENTENCODE_NN": "0"}, []),
-        ({"SENTENCODE_TORCH": "found"}, []),
+    for name in ("SENTENCODE_NN", "SENTENCODE_TORCH"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    for requirements in (
+        build_backend.get_requires_for_build_wheel(),
+        build_backend.get_requires_for_build_editable(),
     ):
-        monkeypatch.delenv("SENTENCODE_NN", raising=False)
-        monkeypatch.delenv("SENTENCODE_TORCH", raising=False)
-        for name, value in environment.items():
-            monkeypatch.setenv(name, value)
-        for asked in (
-            build_backend.get_requires_for_build_wheel(),
-            build_backend.get_requires_for_build_editable(),
-        ):
-            assert [r for r in asked if r.startswith("torch")] == expected
+        assert [r for r in requirements if r.startswith("torch")] == expected
+
+
+def test_without_a_compiler_the_build_says_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.chdir(ROOT)
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    pytest.importorskip("scikit_build_core")
+    import build_backend
+
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SystemExit, match=r"there is no c\+\+ or g\+\+ or clang\+\+.*apt install g\+\+"):
+        build_backend.build_wheel(str(tmp_path))

@@ -10,6 +10,7 @@ import pytest
 
 from sentencode import _core
 
+# A wheel of the neural half has no stub: nothing in it is public.
 MODULES = ["_core", "_nn"] if _core.build_info()["torch"] else ["_core"]
 
 

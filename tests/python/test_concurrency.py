@@ -14,17 +14,17 @@ from pathlib import Path
 
 import pytest
 
-from sentencode import _core
+from sentencode._extras import nn_folders
 
 ROOT = Path(__file__).parents[2]
-needs_nn = pytest.mark.skipif(not _core.build_info()["torch"], reason="built without torch")
+needs_nn = pytest.mark.skipif(not nn_folders(), reason="without the neural half")
 
 # Encoders that are large enough for fit to check for Ctrl-C.
 PREPARED = """
     import itertools, os, sys, threading, time
     import numpy as np
     import sentencode as se
-    from sentencode import _core
+    from sentencode._extras import nn_folders
 
     sys.setswitchinterval(1e-4)
     random = np.random.default_rng(0)

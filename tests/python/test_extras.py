@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import subprocess
@@ -9,51 +10,106 @@ from pathlib import Path
 
 import pytest
 
+import sentencode
 from sentencode import _core, _extras
 
-needs_nn = pytest.mark.skipif(not _core.build_info()["torch"], reason="built without torch")
+needs_nn = pytest.mark.skipif(not _extras.nn_folders(), reason="without the neural half")
 
 
-def with_build(monkeypatch, torch):
-    monkeypatch.setattr(_core, "build_info", lambda: {"torch": torch})
+@pytest.fixture
+def unloaded(monkeypatch):
+    """A process that has not loaded `_nn`."""
+    monkeypatch.setitem(sys.modules, "sentencode._nn", None)  # undone even if a test loads it
+    monkeypatch.setattr(sentencode, "_nn", None, raising=False)
+    del sys.modules["sentencode._nn"]
+    monkeypatch.setattr("sentencode.__path__", list(sentencode.__path__))
+    return monkeypatch
 
 
-def test_without_the_neural_half(monkeypatch):
-    with_build(monkeypatch, "")
-    with pytest.raises(ImportError, match="built without its neural half"):
+@pytest.fixture
+def nn_wheel(unloaded, tmp_path):
+    """An installed sentencode-nn for torch 2.9 and 2.10, beside a sentencode without a neural half."""
+    package = tmp_path / "sentencode_nn"
+    for version in ("2.10", "2.9"):
+        (package / f"torch_{version}").mkdir(parents=True)
+        (package / f"torch_{version}" / "_nn.py").write_text(f"built_for = '{version}'", encoding="utf-8")
+    (package / "__init__.py").touch()
+    metadata = tmp_path / "sentencode_nn-1.2.3.dist-info" / "METADATA"
+    metadata.parent.mkdir()
+    metadata.write_text("Metadata-Version: 2.1\nName: sentencode-nn\nVersion: 1.2.3\n", encoding="utf-8")
+    unloaded.syspath_prepend(tmp_path)
+    unloaded.delitem(sys.modules, "sentencode_nn", raising=False)
+    unloaded.setattr(_core, "build_info", lambda: {"torch": "", "version": "1.2.3"})
+    # Without the module that a source build has in the package itself.
+    unloaded.setattr("sentencode.__path__", [])
+    unloaded.setattr("sentencode.threads.apply_to_torch", lambda: None)
+    return unloaded
+
+
+def with_torch(monkeypatch, version):
+    monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(__version__=version))
+
+
+def test_without_the_neural_half(unloaded):
+    unloaded.setattr(_core, "build_info", lambda: {"torch": "", "version": "1.2.3"})
+    unloaded.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=re.escape("neural half: pip install 'sentencode[nn]'")):
         _extras.require_nn()
 
 
-def test_without_torch(monkeypatch):
-    with_build(monkeypatch, "9.9.0")
-    monkeypatch.setitem(sys.modules, "torch", None)
+def test_without_torch(nn_wheel):
+    nn_wheel.setitem(sys.modules, "torch", None)
     with pytest.raises(ImportError, match=re.escape("this needs torch: pip install 'sentencode[nn]'")):
         _extras.require_nn()
 
 
-def test_a_different_torch_is_refused(monkeypatch):
-    with_build(monkeypatch, "2.13.0+cpu")
-    monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(__version__="2.11.0+cu128"))
+@pytest.mark.parametrize("version", ["2.9.0", "2.10.1+cu130"])
+def test_a_wheel_has_a_module_for_each_torch(nn_wheel, version):
+    with_torch(nn_wheel, version)
+    _extras.require_nn()
+    assert version.startswith(sys.modules["sentencode._nn"].built_for + ".")
+
+
+def test_a_wheel_without_a_module_for_the_installed_torch(nn_wheel):
+    with_torch(nn_wheel, "2.8.0+cu128")
     with pytest.raises(
-        ImportError, match=r"built for torch 2\.13\.0, but torch 2\.11\.0 .*'torch==2\.13\.0'"
+        ImportError,
+        match=r"compiled for torch 2\.9, 2\.10, but torch 2\.8\.0 is .*'torch==2\.10\.\*', or compile",
     ):
         _extras.require_nn()
 
 
-@needs_nn
-def test_another_flavour_of_the_same_torch(monkeypatch):
-    torch = pytest.importorskip("torch")
-    with_build(monkeypatch, torch.__version__.partition("+")[0] + "+cu130")
-    _extras.require_nn()
+def test_a_neural_half_of_another_version(nn_wheel):
+    nn_wheel.setattr(_core, "build_info", lambda: {"torch": "", "version": "1.3.0"})
+    with pytest.raises(
+        ImportError, match=r"sentencode is 1\.3\.0, but sentencode-nn is 1\.2\.3: pip install"
+    ):
+        _extras.require_nn()
+
+
+def test_another_torch_than_a_source_build_has(unloaded):
+    unloaded.setattr(_core, "build_info", lambda: {"torch": "2.13.0+cpu"})
+    with_torch(unloaded, "2.11.0+cu128")
+    with pytest.raises(ImportError, match=r"compiled for torch 2\.13, but torch 2\.11\.0 is installed"):
+        _extras.require_nn()
 
 
 @needs_nn
 def test_the_binary_matches_its_torch():
-    pytest.importorskip("torch")
+    torch = pytest.importorskip("torch")
     _extras.require_nn()
     from sentencode import _nn
 
-    assert _nn.torch_version == _core.build_info()["torch"].partition("+")[0]
+    assert _extras._minor(_nn.torch_version) == _extras._minor(torch.__version__)
+
+
+def test_versions_of_both_distributions_agree():
+    root = Path(__file__).parents[2]
+    version = re.search(r"project\(Sentencode VERSION (\S+)", (root / "CMakeLists.txt").read_text("utf-8"))[1]
+    assert f'"sentencode-nn=={version}"' in (root / "pyproject.toml").read_text("utf-8")
+    nn = (root / "tools/wheels/nn/pyproject.toml").read_text("utf-8")
+    assert f'version = "{version}"' in nn
+    assert f'"sentencode=={version}"' in nn
 
 
 def test_a_module_that_lacks_something_of_its_own(monkeypatch, tmp_path):
@@ -61,20 +117,6 @@ def test_a_module_that_lacks_something_of_its_own(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ModuleNotFoundError, match="something_else_entirely"):
         _extras.require("half_there", "plot")
-
-
-def test_the_pinned_torch_is_the_same_everywhere():
-    root = Path(__file__).parents[2]
-    version = re.search(r'nn = \["torch==([^"]+)"\]', (root / "pyproject.toml").read_text(encoding="utf-8"))[
-        1
-    ]
-    pins = [
-        path.relative_to(root).as_posix()
-        for pattern in ("*.toml", "*.txt", "Makefile", "cmake/*", "tools/*.py", ".ci/*", "python/**/*.py")
-        for path in root.glob(pattern)
-        if path.is_file() and version in path.read_text(encoding="utf-8")
-    ]
-    assert pins == ["pyproject.toml"]
 
 
 def policy_of_openmp(code, **environment):

@@ -29,4 +29,4 @@ def communicator(group: torch.distributed.ProcessGroup | None = None) -> Communi
     """
     if group is None and torch.distributed.is_available() and torch.distributed.is_initialized():
         group = torch.distributed.group.WORLD
-    return local_communicator() if group is None else group_communicator(group)
+    return local_communicator() if group is None else group_communicator(group.group_name)

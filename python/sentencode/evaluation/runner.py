@@ -127,7 +127,14 @@ def check_installed(kind: Kind, protocol: Protocol) -> None:
     }
     for module, is_needed in needed.items():
         if is_needed:
-            require(module, "eval")
+            try:
+                require(module, "nn" if module == "torch" else "eval")
+            except ImportError as missing:
+                if module != "torch" or kind.question != "classification":
+                    raise
+                raise ImportError(
+                    f"{missing} for the protocol {protocol.name!r}; 'senteval-sklearn' needs no torch"
+                ) from None
 
 
 def score_task(

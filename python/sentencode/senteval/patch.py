@@ -96,7 +96,7 @@ def _load(name: str) -> ModuleType:
         raise ImportError(
             f"patch: cannot import {name} ({error}). SentEval is not on the package index: clone "
             "https://github.com/facebookresearch/SentEval and put it on the path; it needs torch, scipy and "
-            "scikit-learn (pip install 'sentencode[eval]')."
+            "scikit-learn (pip install 'sentencode[nn,eval]')."
         ) from error
 
 

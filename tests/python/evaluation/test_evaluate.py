@@ -102,6 +102,7 @@ def test_ctrl_c_keeps_finished_tasks(tmp_path):
         ("sklearn.model_selection", classification(), "fast"),
         ("sklearn.model_selection", classification(), "senteval-sklearn"),
         ("torch", relatedness(), "optimum"),
+        ("torch", classification(), "optimum"),
         ("scipy.stats", similarity(), "fast"),
     ],
 )
@@ -112,7 +113,10 @@ def test_missing_packages_are_named_at_once(monkeypatch, caplog, module, task, p
     monkeypatch.setitem(sys.modules, module, None)
     if module.partition(".")[0] != module:
         monkeypatch.setitem(sys.modules, module.partition(".")[0], None)
-    what = re.escape(f"this needs {module.partition('.')[0]}: pip install 'sentencode[eval]'")
+    extra = "nn" if module == "torch" else "eval"
+    what = re.escape(f"this needs {module.partition('.')[0]}: pip install 'sentencode[{extra}]'")
+    if (module, task.kind.question) == ("torch", "classification"):
+        what += " for the protocol 'optimum'; 'senteval-sklearn' needs no torch"
     with pytest.raises(ImportError, match=what):
         run(never, task, protocol=protocol)
     if task.kind.validation is not None:

@@ -12,7 +12,7 @@ sys.path.append(str(Path(__file__).parents[3] / "benchmarks"))
 @pytest.fixture(autouse=True)
 def _needs_torch():
     pytest.importorskip("torch")
-    from sentencode import _core
+    from sentencode._extras import nn_folders
 
-    if not _core.build_info()["torch"]:
-        pytest.skip("built without torch")
+    if not nn_folders():
+        pytest.skip("without the neural half")

@@ -1,4 +1,4 @@
-"""Solves many logistic regressions on the same features together. Needs torch, of the extra [eval]."""
+"""Solves many logistic regressions on the same features together. Needs torch, of the extra [nn]."""
 
 from __future__ import annotations
 
