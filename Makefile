@@ -153,6 +153,18 @@ wheels: $(stamps)/wheel-tools  ## Wheels and source archives, in dist/ (TORCHES=
 test-wheels:  ## Uses the wheels in a bare Debian without a compiler (root; debootstrap; SUITE=noble for another)
 	tools/wheels/test.sh $(SUITE)
 
+# The oldest and the newest torch that is supported are enough for a change of the neural half.
+.PHONY: test-torch
+test-torch: $(stamps)/full  ## Tests of the neural half, with the wheels in dist/ and another torch: TORCH=2.15.0
+	$(PYTHON) -m venv .venv-torch
+	echo "$$($(bin)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" > \
+	  "$$(.venv-torch/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/main.pth"
+	.venv-torch/bin/python -m pip --disable-pip-version-check install --ignore-installed torch==$(TORCH)
+	.venv-torch/bin/python -m pip --disable-pip-version-check install --force-reinstall --no-deps --no-index \
+	  --find-links dist sentencode sentencode-nn
+	OMP_WAIT_POLICY=passive .venv-torch/bin/python -m pytest tests/python/{nn,models,training,distributed,evaluation} \
+	  tests/python/test_extras.py --numprocesses=$(JOBS) --dist=loadfile -m "not slow" $(PYTEST_ARGS)
+
 .PHONY: clean
 clean:  ## Removes what was built; the virtual environment stays
 	rm -rf build dist docs/_build demo
