@@ -30,7 +30,7 @@ Matrix AlignedSentences::words(const WeightedWords& words, const Vector& centre,
   parallel_for(0, longer(first), 64, [&](std::int64_t row_begin, std::int64_t row_end) {
     for (std::int64_t row = row_begin; row < row_end; ++row) {
       const auto ids = words_of(row);
-      const std::int64_t end = std::min(last, std::ssize(ids));
+      const std::int64_t end = std::min<std::int64_t>(last, std::ssize(ids));
       const auto id_at = [&](std::int64_t k) {
         return ids[static_cast<std::size_t>(from_back_ ? std::ssize(ids) - 1 - k : k)];
       };

@@ -10,7 +10,7 @@ Autoencoder Autoencoder::truncated(std::int64_t p) const {
   ST_CHECK(p >= 1 && p <= hidden(), InvalidInput, "hidden must be 1 to ", hidden(), ", got ", p);
   return {.a = a.topRows(p),
           .b = b.topLeftCorner(p, p),
-          .u = u.topRows(std::min(p, u.rows())),
+          .u = u.topRows(std::min<std::int64_t>(p, u.rows())),
           .singular_values = singular_values.head(p),
           .centre = centre,
           .longest = longest,

@@ -80,7 +80,7 @@ template <typename T>
 Spectrum<T> leading(RowMajor<T> c, std::int64_t p) {
   TopOptions options;
   if (std::is_same_v<T, double>) options.tolerance = c.rows() <= kDouble ? 1e-11 : 1e-9;
-  const std::int64_t pairs = std::min(p, c.rows());
+  const std::int64_t pairs = std::min<std::int64_t>(p, c.rows());
   return top_eigenpairs(std::move(c), pairs, options);
 }
 

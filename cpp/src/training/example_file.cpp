@@ -46,7 +46,7 @@ void check_offsets(const std::string& source, const ExampleField& field) {
 void check_ids(const std::string& source, const ExampleField& field) {
   const auto size = static_cast<std::uint32_t>(field.vocabulary_size);
   const auto n = std::ssize(field.ids);
-  const std::int64_t at = first_bad(n, [&](std::int64_t begin, std::int64_t end) {
+  const std::int64_t at = first_bad(n, [&](std::int64_t begin, std::int64_t end) -> std::int64_t {
     const std::int32_t* ids = field.ids.data();
     std::uint32_t largest = 0;  // a negative id is a large one
     for (std::int64_t i = begin; i < end; ++i)
