@@ -18,12 +18,8 @@ std::span<const double> span_of(const Scores& scores, const char* name) {
   return {scores.data(), static_cast<std::size_t>(scores.size())};
 }
 
-Scores as_scores(const std::vector<double>& values) {
-  return Scores(static_cast<py::ssize_t>(values.size()), values.data());
-}
-
 template <double (*Function)(std::span<const double>, std::span<const double>)>
-double of_two(const Scores& x, const Scores& y) {
+double correlate(const Scores& x, const Scores& y) {
   const auto a = span_of(x, "x"), b = span_of(y, "y");
   const WithoutGil release;
   return Function(a, b);
@@ -32,8 +28,8 @@ double of_two(const Scores& x, const Scores& y) {
 }  // namespace
 
 void bind_metrics(py::module_& m) {
-  m.def("pearson", &of_two<&pearson>, py::arg("x").noconvert(), py::arg("y").noconvert());
-  m.def("spearman", &of_two<&spearman>, py::arg("x").noconvert(), py::arg("y").noconvert());
+  m.def("pearson", &correlate<&pearson>, py::arg("x").noconvert(), py::arg("y").noconvert());
+  m.def("spearman", &correlate<&spearman>, py::arg("x").noconvert(), py::arg("y").noconvert());
   m.def(
       "cosine_of_pairs",
       [](const py::array& a, const py::array& b) {
@@ -53,11 +49,11 @@ void bind_metrics(py::module_& m) {
          std::uint64_t seed) {
         const auto a = span_of(x, "x"), b = span_of(y, "y");
         const Correlation kind = parse_enum<Correlation>(correlation);
-        const std::vector<double> values = [&] {
+        const std::vector<double> correlations = [&] {
           const WithoutGil release;
           return bootstrap(kind, a, b, {resamples, seed});
         }();
-        return as_scores(values);
+        return array_of(correlations);
       },
       py::arg("x").noconvert(), py::arg("y").noconvert(), py::arg("correlation"), py::arg("resamples"),
       py::arg("seed"));

@@ -11,19 +11,19 @@
 namespace sentencode {
 namespace {
 
-template <typename Kind>
+template <typename T>
 std::unique_ptr<LinearEncoder> load_as(const SavedModel& saved) {
-  return Kind::load(saved);
+  return T::load(saved);
 }
 
 using Loader = std::unique_ptr<LinearEncoder> (*)(const SavedModel&);
-const std::map<std::string, Loader> kKinds{
+const std::map<std::string, Loader> kLoaders{
     {"Average", load_as<Average>}, {"LAES", load_as<Laes>}, {"SIF", load_as<Sif>}, {"USIF", load_as<Usif>}};
 
 std::unique_ptr<LinearEncoder> load_linear(const SavedModel& saved) {
-  const auto kind = kKinds.find(saved.kind);
-  saved.check(kind != kKinds.end(), "holds an encoder of the unknown kind '", saved.kind, "'");
-  auto encoder = saved.valid([&] { return kind->second(saved); });
+  const auto loader = kLoaders.find(saved.kind);
+  saved.check(loader != kLoaders.end(), "holds an encoder of the unknown kind '", saved.kind, "'");
+  auto encoder = saved.valid([&] { return loader->second(saved); });
   encoder->set_params(saved.params);
   return encoder;
 }
@@ -32,13 +32,13 @@ std::unique_ptr<LinearEncoder> load_linear(const SavedModel& saved) {
 
 const std::map<std::string, EncoderLoader>& linear_loaders() {
   static const auto loaders = [] {
-    std::map<std::string, EncoderLoader> result;
-    for (const auto& [kind, loader] : kKinds) {
-      result[kind] = [](const std::string& path, const LoadOptions& options) -> std::unique_ptr<Encoder> {
+    std::map<std::string, EncoderLoader> by_kind;
+    for (const auto& [kind, _] : kLoaders) {
+      by_kind[kind] = [](const std::string& path, const LoadOptions& options) -> std::unique_ptr<Encoder> {
         return load_linear(SavedModel::open(path, options));
       };
     }
-    return result;
+    return by_kind;
   }();
   return loaders;
 }
@@ -65,9 +65,9 @@ std::string LinearEncoder::to_bytes(bool statistics) const {
 
 std::unique_ptr<LinearEncoder> LinearEncoder::from_bytes(std::string bytes,
                                                          std::shared_ptr<const WordVectors> vectors) {
-  const auto keep = std::make_shared<const std::string>(std::move(bytes));
+  const auto file = std::make_shared<const std::string>(std::move(bytes));
   SavedModel saved =
-      SavedModel::read(SafeTensors::parse(keep, std::as_bytes(std::span(*keep)), "an encoder in memory"));
+      SavedModel::read(SafeTensors::parse(file, std::as_bytes(std::span(*file)), "an encoder in memory"));
   saved.options.vectors = std::move(vectors);
   return load_linear(saved);
 }

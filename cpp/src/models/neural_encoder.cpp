@@ -22,13 +22,13 @@
 namespace sentencode::models {
 namespace {
 
-constexpr std::int64_t kBlock = 1 << 15;         // sentences whose words are looked up together
+constexpr std::int64_t kBlock = 1 << 15;         // sentences per lookup of words
 constexpr std::int64_t kMinFraction = 4;         // a batch without padding has at least 1/4 of batch_tokens
-constexpr std::int64_t kGrain = 16;              // word vectors that a thread computes at once
-constexpr std::int64_t kCopiedFloats = 1 << 20;  // floats of embeddings that are worth a thread
+constexpr std::int64_t kGrain = 16;              // word vectors per task of a thread
+constexpr std::int64_t kCopiedFloats = 1 << 20;  // floats of embeddings that a thread copies, at least
 constexpr std::int64_t kReturnedBytes = std::int64_t{64} << 20;  // embeddings copied from a device at once
 
-/// Sentences of one batch, and the length of the longest, its end included.
+/// Indices of the sentences of a batch, and the length of the longest, end vector included.
 struct Batch {
   std::span<const std::int64_t> sentences;
   std::int64_t longest;
@@ -49,10 +49,11 @@ class PendingCopy {
     event_->record(c10::impl::VirtualGuardImpl(device_.type()).getStream(device_));
   }
 
-  template <typename Put>
-  void wait_and(const Put& put) {
+  /// Waits for the copy, and calls store(sentences, z) unless there are no sentences.
+  template <typename Store>
+  void wait_and(const Store& store) {
     if (event_) event_->synchronize();
-    if (!sentences_.empty()) put(sentences_, z_);
+    if (!sentences_.empty()) store(sentences_, z_);
   }
 
  private:
@@ -62,85 +63,88 @@ class PendingCopy {
   std::optional<c10::Event> event_;
 };
 
-/// Encodes on a device: the vectors of all distinct words are copied there once and gathered there,
-/// embeddings are copied back many at a time, and the host waits for neither in between.
-template <typename Put>
+/// Encodes a block on a device, and calls store(sentences, embeddings). The vectors of the distinct words are
+/// copied once and gathered on the device. Embeddings are copied back many at a time, while the device
+/// computes the next ones.
+template <typename Store>
 void encode_on_device(const NeuralEncoder& encoder, const NeuralEncoder::Read& read, const at::Tensor& end,
-                      std::span<const Batch> batches, const at::TensorOptions& options, const Put& put) {
+                      std::span<const Batch> batches, const at::TensorOptions& options, const Store& store) {
   if (batches.empty()) return;
   const RaggedIds& ids = read.words;
   const at::Device device = options.device();
   const std::int64_t features = encoder.width(read), ends = end.defined() ? 1 : 0;
-  // Row 0 is zero, row 1 the end, then each word once, in order of appearance.
-  const std::int64_t first = 1 + ends;
-  const std::int32_t highest = ids.ids.empty() ? -1 : *std::ranges::max_element(ids.ids);
-  std::vector<std::int32_t> row_of(static_cast<std::size_t>(highest) + 1), distinct;  // 0: no row yet
+  // Row 0 of the table is zero, for padding; row 1 is the end vector, if there is one; then each word once.
+  const std::int64_t first_word = 1 + ends;
+  const std::int32_t largest_id = ids.ids.empty() ? -1 : *std::ranges::max_element(ids.ids);
+  std::vector<std::int32_t> row_of(static_cast<std::size_t>(largest_id) + 1), distinct;  // 0: no row yet
   for (const std::int32_t id : ids.ids) {
     std::int32_t& row = row_of[static_cast<std::size_t>(id)];
     if (row != 0) continue;
-    row = static_cast<std::int32_t>(first + std::ssize(distinct));
+    row = static_cast<std::int32_t>(first_word + std::ssize(distinct));
     distinct.push_back(id);
   }
   const std::int64_t count = std::ssize(distinct);
-  const at::Tensor rows = nn::empty_for(device, {first + count, features}, at::kFloat);  // [W, E]
-  float* const data = rows.mutable_data_ptr<float>();
-  std::fill_n(data, features, 0.F);
-  if (ends == 1) std::copy_n(end.const_data_ptr<float>(), features, data + features);
+  const at::Tensor host_table = nn::empty_for(device, {first_word + count, features}, at::kFloat);  // [W, E]
+  float* const rows = host_table.mutable_data_ptr<float>();
+  std::fill_n(rows, features, 0.F);
+  if (ends == 1) std::copy_n(end.const_data_ptr<float>(), features, rows + features);
   parallel_for(0, count, kGrain, [&](std::int64_t from, std::int64_t to) {
     for (std::int64_t i = from; i < to; ++i) {
-      float* const x = data + (first + i) * features;
+      float* const x = rows + (first_word + i) * features;
       std::fill_n(x, features, 0.F);
       encoder.row(read, distinct[static_cast<std::size_t>(i)], x);
     }
   });
-  const at::Tensor table = rows.to(options, /*non_blocking=*/true);
-  std::int64_t cells = 0;
-  for (const auto& [batch, longest] : batches) cells += std::ssize(batch) * (longest + 1);
-  const at::Tensor words = nn::empty_for(device, {cells}, at::kLong);  // ids [B T], lengths [B] of each batch
-  auto* next = words.mutable_data_ptr<std::int64_t>();
+  const at::Tensor table = host_table.to(options, /*non_blocking=*/true);
+  std::int64_t total = 0;
+  for (const auto& [batch, longest] : batches) total += std::ssize(batch) * (longest + 1);
+  // Of each batch, the rows of its words [B T], and then its lengths [B].
+  const at::Tensor host_words = nn::empty_for(device, {total}, at::kLong);
+  auto* sentence = host_words.mutable_data_ptr<std::int64_t>();
   for (const auto& [batch, longest] : batches) {
-    auto* length = next + std::ssize(batch) * longest;
+    auto* length = sentence + std::ssize(batch) * longest;
     for (const std::int64_t i : batch) {
-      std::int64_t* id = next;
-      for (const std::int32_t word : ids[i]) *id++ = row_of[static_cast<std::size_t>(word)];
-      if (ends == 1) *id++ = 1;
-      *length++ = id - next;
-      next += longest;
-      std::fill(id, next, 0);
+      std::int64_t* word = sentence;
+      for (const std::int32_t id : ids[i]) *word++ = row_of[static_cast<std::size_t>(id)];
+      if (ends == 1) *word++ = 1;
+      *length++ = word - sentence;
+      sentence += longest;
+      std::fill(word, sentence, 0);
     }
-    next = length;
+    sentence = length;
   }
-  const at::Tensor on_device = words.to(device, /*non_blocking=*/true);
+  const at::Tensor words = host_words.to(device, /*non_blocking=*/true);
 
-  std::vector<at::Tensor> waiting;  // [B, dim] each
+  std::vector<at::Tensor> embeddings;  // not yet copied, [B, dim] each
   std::vector<std::int64_t> sentences;
-  PendingCopy before;  // copied while the device computes the next embeddings
+  PendingCopy previous;
   const auto copy_back = [&] {
-    PendingCopy now(device, {std::ssize(sentences), encoder.dim()});
-    if (!waiting.empty()) now.start(at::cat(waiting), std::move(sentences));
-    before.wait_and(put);
-    before = std::move(now);
-    waiting.clear();
+    PendingCopy copy(device, {std::ssize(sentences), encoder.dim()});
+    if (!embeddings.empty()) copy.start(at::cat(embeddings), std::move(sentences));
+    previous.wait_and(store);
+    previous = std::move(copy);
+    embeddings.clear();
     sentences.clear();
   };
-  const std::int64_t most = std::max<std::int64_t>(1, kReturnedBytes / (4 * encoder.dim()));
+  const std::int64_t sentences_per_copy = std::max<std::int64_t>(1, kReturnedBytes / (4 * encoder.dim()));
   std::int64_t begin = 0;
   for (const auto& [batch, longest] : batches) {
     poll_interrupt();
-    const std::int64_t size = std::ssize(batch), all = size * longest;
-    const at::Tensor x =
-        table.index_select(0, on_device.narrow(0, begin, all)).view({size, longest, features});  // [B, T, E]
-    const at::Tensor lengths = words.narrow(0, begin + all, size);                               // [B]
+    const std::int64_t size = std::ssize(batch), positions = size * longest;
+    const at::Tensor x = table.index_select(0, words.narrow(0, begin, positions))
+                             .view({size, longest, features});                      // [B, T, E]
+    const at::Tensor lengths = words.narrow(0, begin + positions, size);            // [B]
+    const at::Tensor host_lengths = host_words.narrow(0, begin + positions, size);  // [B]
     const bool full = std::ssize(ids[batch.back()]) + ends == longest;
-    const at::Tensor z = encoder.network()->encode(
-        Sequences::of(x, on_device.narrow(0, begin + all, size), full, lengths));  // [B, dim]
-    waiting.push_back(z.to(at::kFloat));
+    const at::Tensor z =
+        encoder.network()->encode(Sequences::of(x, lengths, full, host_lengths));  // [B, dim]
+    embeddings.push_back(z.to(at::kFloat));
     sentences.insert(sentences.end(), batch.begin(), batch.end());
-    begin += all + size;
-    if (std::ssize(sentences) >= most) copy_back();
+    begin += positions + size;
+    if (std::ssize(sentences) >= sentences_per_copy) copy_back();
   }
   copy_back();
-  before.wait_and(put);
+  previous.wait_and(store);
 }
 
 }  // namespace
@@ -180,9 +184,9 @@ void NeuralEncoder::encode(const Sentences& sentences, MatrixView out) const {
 
   for (std::int64_t begin = 0; begin < sentences.size(); begin += kBlock) {
     const std::int64_t count = std::min(kBlock, sentences.size() - begin);
-    const Read words = read(sentences.slice(begin, begin + count));
-    const auto length = [&](std::int64_t i) { return std::ssize(words.words[i]); };
-    std::vector<std::int64_t> order = longest_first(words);
+    const Read block = read(sentences.slice(begin, begin + count));
+    const auto length = [&](std::int64_t i) { return std::ssize(block.words[i]); };
+    std::vector<std::int64_t> order = longest_first(block);
     while (!order.empty() && length(order.back()) == 0) {
       out.row(begin + order.back()).setZero();
       order.pop_back();
@@ -190,18 +194,20 @@ void NeuralEncoder::encode(const Sentences& sentences, MatrixView out) const {
     std::vector<Batch> batches;
     for (std::size_t first = 0; first < order.size();) {
       const std::int64_t longest = length(order[first]) + ends;
-      std::int64_t rows = std::min(std::max<std::int64_t>(1, options_.batch_tokens / longest),
+      std::int64_t size = std::min(std::max<std::int64_t>(1, options_.batch_tokens / longest),
                                    std::ssize(order) - static_cast<std::int64_t>(first));
-      // If there are enough sentences of one length, a batch ends with them and needs no padding.
-      const auto rest = std::span(order).subspan(first);
-      const auto alike =
-          std::ranges::find_if(rest, [&](std::int64_t i) { return length(i) != length(order[first]); }) -
-          rest.begin();
-      if (alike < rows && alike * longest >= options_.batch_tokens / kMinFraction) rows = alike;
-      batches.push_back({rest.first(static_cast<std::size_t>(rows)), longest});
-      first += static_cast<std::size_t>(rows);
+      // A batch of equally long sentences needs no padding.
+      const auto remaining = std::span(order).subspan(first);
+      const auto equally_long =
+          std::ranges::find_if(remaining, [&](std::int64_t i) { return length(i) != length(order[first]); }) -
+          remaining.begin();
+      if (equally_long < size && equally_long * longest >= options_.batch_tokens / kMinFraction) {
+        size = equally_long;
+      }
+      batches.push_back({remaining.first(static_cast<std::size_t>(size)), longest});
+      first += static_cast<std::size_t>(size);
     }
-    const auto put = [&](std::span<const std::int64_t> batch, const at::Tensor& z) {  // [n, dim]
+    const auto store = [&](std::span<const std::int64_t> batch, const at::Tensor& z) {  // [n, dim]
       const float* const rows = z.const_data_ptr<float>();
       check_finite(Eigen::Map<const Matrix>(rows, std::ssize(batch), dim()));
       const std::int64_t grain = std::max<std::int64_t>(1, kCopiedFloats / dim());
@@ -212,13 +218,13 @@ void NeuralEncoder::encode(const Sentences& sentences, MatrixView out) const {
       });
     };
     if (!options.device().is_cpu()) {
-      encode_on_device(*this, words, end, batches, options, put);
+      encode_on_device(*this, block, end, batches, options, store);
       continue;
     }
     for (const Batch& batch : batches) {
       poll_interrupt();
-      const at::Tensor z = network_->encode(gather(words, batch.sentences, end));  // [B, dim]
-      put(batch.sentences, z.to(at::kFloat).contiguous());
+      const at::Tensor z = network_->encode(gather(block, batch.sentences, end));  // [B, dim]
+      store(batch.sentences, z.to(at::kFloat).contiguous());
     }
   }
 }
