@@ -1,4 +1,4 @@
-"""Timed training steps: ours with the Trainer, and a peer's loop in eager PyTorch."""
+"""Timing of training steps: of our Trainer, and of a loop in eager PyTorch."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any
 
 @dataclass
 class Timing:
-    """The steps after the warm-up.
+    """Measurements of the steps after the warm-up.
 
     Attributes:
-        seconds: Their time.
-        examples: Their examples.
-        tokens: Their tokens.
-        losses: The loss of every step, warm-up included.
+        seconds: Time of these steps.
+        examples: Number of examples.
+        tokens: Number of tokens.
+        losses: Loss of each step, warm-up included.
     """
 
     seconds: float = 0.0
@@ -28,7 +28,7 @@ class Timing:
 
 
 def our_steps(network: Any, batches: Any, *, warm: int, steps: int, **options: Any) -> Timing:
-    """Times steps of the Trainer.
+    """Time training steps of the Trainer.
 
     Args:
         network: Network to train.
@@ -68,16 +68,16 @@ def eager_steps(
     autocast: Callable[[], Any] = contextlib.nullcontext,
     **adam: Any,
 ) -> Timing:
-    """Times steps of Adam in eager PyTorch, over the batches again and again.
+    """Time training steps in eager PyTorch, with Adam.
 
     Args:
         parameters: Parameters to train.
-        batches: Batches.
+        batches: Batches, repeated in the same order.
         loss_of: Returns the summed loss of a batch, and its number of tokens.
         warm: Number of warm-up steps.
         steps: Number of timed steps.
-        clip_norm: Largest norm of the gradients.
-        autocast: Makes the context of the forward pass.
+        clip_norm: Norm to which gradients are clipped.
+        autocast: Returns the context manager of the forward pass.
         **adam: Options of Adam.
     """
     import torch
@@ -85,8 +85,8 @@ def eager_steps(
     trained = [p for p in parameters if p.requires_grad]
     optimizer = torch.optim.Adam(trained, **adam)
     timing, begin = Timing(), 0.0
-    forever = itertools.chain.from_iterable(itertools.repeat(batches))
-    for number, batch in zip(range(1, warm + steps + 1), forever, strict=False):
+    repeated = itertools.chain.from_iterable(itertools.repeat(batches))
+    for number, batch in zip(range(1, warm + steps + 1), repeated, strict=False):
         optimizer.zero_grad()
         with autocast():
             total, tokens = loss_of(batch)

@@ -20,15 +20,15 @@ Eigen::OuterStride<> checked_stride(const py::array& array, const char* name) {
   }
   ST_CHECK(array.ndim() == 2, InvalidInput, name, " must have two dimensions, got shape ", shape_of(array));
   constexpr py::ssize_t kSize = sizeof(float);
-  const py::ssize_t row = array.strides(0), rows = array.shape(0), columns = array.shape(1);
-  if (array.size() == 0)
-    return Eigen::OuterStride<>(columns);  // NumPy's strides of empty arrays are arbitrary
+  const py::ssize_t stride = array.strides(0), rows = array.shape(0), columns = array.shape(1);
+  // NumPy's strides are arbitrary for empty arrays and for single rows.
+  if (array.size() == 0) return Eigen::OuterStride<>(columns);
   ST_CHECK(columns <= 1 || array.strides(1) == kSize, InvalidInput, name, " must have contiguous rows");
-  if (rows <= 1) return Eigen::OuterStride<>(columns);  // NumPy's stride of a single row is arbitrary
-  ST_CHECK(row % kSize == 0 && row >= columns * kSize, InvalidInput, name,
-           " must have its rows one after the other, got strides of ", row, " bytes for rows of ",
-           columns * kSize);
-  return Eigen::OuterStride<>(row / kSize);
+  if (rows == 1) return Eigen::OuterStride<>(columns);
+  ST_CHECK(stride % kSize == 0 && stride >= columns * kSize, InvalidInput, name,
+           " must have rows that do not overlap or go backwards, got a stride of ", stride,
+           " bytes for rows of ", columns * kSize, " bytes");
+  return Eigen::OuterStride<>(stride / kSize);
 }
 
 }  // namespace

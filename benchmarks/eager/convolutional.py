@@ -22,9 +22,9 @@ class Convolutional(Autoencoder):
         filters: int = 800,
         windows: Sequence[int] = (3, 4, 5),
         dropout: float = 0.5,
-        **rest: Any,
+        **options: Any,
     ) -> None:
-        super().__init__(words, features, hidden, **rest)
+        super().__init__(words, features, hidden, **options)
         self.windows = tuple(windows)
         for window in windows:
             self.add_module(f"convolution_{window}", nn.Conv1d(features, filters, window))
@@ -35,11 +35,11 @@ class Convolutional(Autoencoder):
         x = self.drop_input(x) * mask_of(x, lengths)[:, :, None]
         z = []
         for window in self.windows:
-            filled = functional.pad(x.transpose(1, 2), (0, max(0, window - x.shape[1])))
-            h = self.get_submodule(f"convolution_{window}")(filled).tanh()
+            padded = functional.pad(x.transpose(1, 2), (0, max(0, window - x.shape[1])))
+            h = self.get_submodule(f"convolution_{window}")(padded).tanh()
             windows = (lengths.to(x.device) - window + 1).clamp_min(1)
-            shown = torch.arange(h.shape[2], device=x.device) < windows[:, None]
-            z.append(h.masked_fill(~shown[:, None], -torch.inf).max(2).values)
+            in_sentence = torch.arange(h.shape[2], device=x.device) < windows[:, None]
+            z.append(h.masked_fill(~in_sentence[:, None], -torch.inf).max(2).values)
         return torch.cat(z, 1)
 
     def decode(self, z: Tensor, y: Tensor, lengths: Tensor) -> Tensor:

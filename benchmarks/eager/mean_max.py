@@ -12,12 +12,12 @@ from .latent import Attention, FeedForward, Latent, LatentAutoencoder, Options
 
 
 class Positions(nn.Module):
-    """Sinusoids, or a table of `places` rows, the last of which is used for all positions beyond it."""
+    """Sinusoids, or a learnt table of `size` rows; later positions get its last row."""
 
-    def __init__(self, features: int, kind: str, places: int) -> None:
+    def __init__(self, features: int, kind: str, size: int) -> None:
         super().__init__()
         self.features = features
-        self.weight = nn.Parameter(torch.randn(places, features) * 0.1) if kind == "learnt" else None
+        self.weight = nn.Parameter(torch.randn(size, features) * 0.1) if kind == "learnt" else None
 
     def forward(self, x: Tensor) -> Tensor:
         positions = torch.arange(x.shape[1], device=x.device)

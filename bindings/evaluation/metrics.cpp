@@ -19,7 +19,7 @@ std::span<const double> span_of(const Scores& scores, const char* name) {
 }
 
 template <double (*Function)(std::span<const double>, std::span<const double>)>
-double correlate(const Scores& x, const Scores& y) {
+double correlation_of(const Scores& x, const Scores& y) {
   const auto a = span_of(x, "x"), b = span_of(y, "y");
   const WithoutGil release;
   return Function(a, b);
@@ -28,8 +28,8 @@ double correlate(const Scores& x, const Scores& y) {
 }  // namespace
 
 void bind_metrics(py::module_& m) {
-  m.def("pearson", &correlate<&pearson>, py::arg("x").noconvert(), py::arg("y").noconvert());
-  m.def("spearman", &correlate<&spearman>, py::arg("x").noconvert(), py::arg("y").noconvert());
+  m.def("pearson", &correlation_of<&pearson>, py::arg("x").noconvert(), py::arg("y").noconvert());
+  m.def("spearman", &correlation_of<&spearman>, py::arg("x").noconvert(), py::arg("y").noconvert());
   m.def(
       "cosine_of_pairs",
       [](const py::array& a, const py::array& b) {

@@ -9,7 +9,7 @@
 namespace sentencode {
 namespace {
 
-constexpr std::int64_t kSweepBytes = 64 << 20;  // of what is computed once for all hidden sizes
+constexpr std::int64_t kSweepBytes = 64 << 20;  // of x_t or A x_t in memory at once
 
 }  // namespace
 
@@ -40,15 +40,15 @@ Matrix Sweep::states(std::int64_t p) const {
   const Recursion recursion(m_, p);
   Matrix h = Matrix::Zero(rows_.size(), p), next(rows_.longer(0), p);
   for_positions(rows_, tokens_, [&](std::int64_t first, std::int64_t last) {
-    Matrix fresh;
-    if (inputs_.size() == 0) fresh = recursion.inputs(rows_.words(words_, m_.centre, first, last));
-    const Matrix& inputs = inputs_.size() == 0 ? fresh : inputs_;
-    for (std::int64_t t = first, at = 0; t < last; ++t) {  // h of shorter sentences does not change
-      const std::int64_t going_on = rows_.longer(t);
-      next.topRows(going_on) = inputs.block(at, 0, going_on, p);
-      if (t > 0) recursion.forth(h.topRows(going_on), next.topRows(going_on));
-      h.topRows(going_on) = next.topRows(going_on);
-      at += going_on;
+    Matrix computed;
+    if (inputs_.size() == 0) computed = recursion.inputs(rows_.words(words_, m_.centre, first, last));
+    const Matrix& inputs = inputs_.size() == 0 ? computed : inputs_;
+    for (std::int64_t t = first, at = 0; t < last; ++t) {
+      const std::int64_t n = rows_.longer(t);  // h of shorter sentences does not change
+      next.topRows(n) = inputs.block(at, 0, n, p);
+      if (t > 0) recursion.forth(h.topRows(n), next.topRows(n));
+      h.topRows(n) = next.topRows(n);
+      at += n;
     }
   });
   return h;
@@ -58,10 +58,10 @@ Matrix Sweep::reconstructed_sums(const Matrix& h) const {
   const Recursion recursion(m_, h.cols());
   Matrix sum = h, next(rows_.longer(1), h.cols());
   for (std::int64_t k = 1; k < rows_.longest(); ++k) {
-    const std::int64_t going_on = rows_.longer(k);
-    next.topRows(going_on) = h.topRows(going_on);
-    recursion.back(sum.topRows(going_on), next.topRows(going_on));
-    sum.topRows(going_on) = next.topRows(going_on);
+    const std::int64_t n = rows_.longer(k);
+    next.topRows(n) = h.topRows(n);
+    recursion.back(sum.topRows(n), next.topRows(n));
+    sum.topRows(n) = next.topRows(n);
   }
   Matrix out = Matrix::Zero(h.rows(), m_.dim());
   recursion.add_words(1.0F, sum, out);

@@ -52,7 +52,7 @@ void AdditiveAttention::check_memory(const KeysValues& memory, const Tensor& key
   check_key_mask(key_mask, keys);
   const std::int64_t batch = keys.size(0);
   TORCH_CHECK_VALUE(batch == 0 ? queries == 0 : queries % batch == 0,
-                    "additive attention: the rows of query must be a multiple of the ", batch,
+                    "additive attention: the number of hypotheses must be a multiple of the ", batch,
                     " sentences of keys, got ", queries);
 }
 

@@ -23,8 +23,8 @@ using at::Tensor;
 
 /// The keys that each query may attend to.
 struct Visible {
-  Tensor keys;  // [B, 1, 1 or T, S]; all for queries that have no key, so that their softmax is not NaN
-  Tensor without_keys;  // [B, 1, 1 or T, 1]: queries that have no key; their context is zero
+  Tensor keys;          // [B, 1, 1 or T, S]; queries without keys see all, so that their softmax is not NaN
+  Tensor without_keys;  // [B, 1, 1 or T, 1], queries without keys: their context is set to zero
 };
 
 Visible visible(const Tensor& key_mask, bool causal, std::int64_t batch, std::int64_t queries,
@@ -41,8 +41,8 @@ Visible visible(const Tensor& key_mask, bool causal, std::int64_t batch, std::in
   return {allowed.logical_or(without_keys), without_keys};
 }
 
-/// While one exists, torch does not use cuDNN's attention. cuDNN compiles a program for each new length,
-/// which takes half a second: an H100 spent a minute on the lengths of the first hundred batches.
+/// While an object exists, torch does not use cuDNN's attention. cuDNN compiles a program for each new
+/// length, which takes half a second: a minute for the first hundred batches on an H100.
 class WithoutCudnnAttention {
  public:
   WithoutCudnnAttention() {
@@ -59,7 +59,7 @@ class WithoutCudnnAttention {
   WithoutCudnnAttention& operator=(const WithoutCudnnAttention&) = delete;
 
  private:
-  // The switch is global.
+  // static, since torch's switch is global
   static inline std::mutex mutex;
   static inline int users = 0;
   static inline bool enabled = false;
@@ -127,7 +127,7 @@ Tensor MultiHeadAttention::attend(const Tensor& query, const KeysValues& memory,
   const Tensor q = project_query(query, memory);  // [B, heads, T, H / heads]
   const auto [allowed, without_keys] =
       visible(key_mask, causal, q.size(0), q.size(2), memory.keys.size(2), query.options());
-  // Without a key mask, torch's kernels mask what is not causal.
+  // Without a key mask, torch's kernels compute the causal mask.
   const auto mask = key_mask.defined() ? std::optional<Tensor>(allowed) : std::nullopt;
   Tensor heads = dot_product_attention(q, memory, mask, trains(*this) ? options_.dropout : 0, causal && !mask,
                                        options_.scale);  // [B, heads, T, H / heads]

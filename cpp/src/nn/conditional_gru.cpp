@@ -57,7 +57,7 @@ void ConditionalGRU::check_memory(const KeysValues& memory, const Tensor& memory
                {"batch", 1, options_.memory_features});
   const std::int64_t batch = values.size(0);
   TORCH_CHECK_VALUE(batch == 0 ? rows == 0 : rows % batch == 0,
-                    "ConditionalGRU: the rows of state must be a multiple of the ", batch,
+                    "ConditionalGRU: the number of hypotheses must be a multiple of the ", batch,
                     " sentences of the memory, got ", rows);
 }
 

@@ -11,11 +11,11 @@ namespace sentencode {
 /// control hyphenation and line breaks. Returns the number of bytes written, at most text.size().
 std::size_t fold_typography(std::string_view text, char* out);
 
-/// Appends the tokens of valid UTF-8 as docs/text.md specifies them for `words`, mostly views into `text`,
-/// which must be folded unless it is ASCII.
+/// Appends the tokens that the tokenizer `words` splits `text` into, as docs/text.md specifies. `text` is
+/// valid UTF-8, with folded typography unless it is ASCII. Most tokens are views into it.
 void split_words(std::string_view text, Tokens& out);
 
-/// The same for `punctuation`.
+/// The same for the tokenizer `punctuation`.
 void split_punctuation(std::string_view text, Tokens& out);
 
 }  // namespace sentencode

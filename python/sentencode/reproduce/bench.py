@@ -219,13 +219,13 @@ class Bench:
         if row.corpus in self.corpora:
             return self.corpora[row.corpus]
         if row.corpus:
-            raise NotAvailableError(f"no {row.corpus} were given")
+            raise NotAvailableError(f"the corpus {row.corpus} is missing")
         return None  # for controls of families whose examples are all labelled
 
     def _network(self, row: Row, seed: int, **more: Any) -> NeuralEncoder:
         """The encoder of a row, not fitted."""
         sized = {name: getattr(self.size, attribute) for name, attribute in row.sized.items()}
-        corpus_options = self.size.of_corpus.get(row.corpus, {})
+        corpus_options = self.size.corpus_training.get(row.corpus, {})
         ends = {"max_epochs": None} if "max_steps" in more else {}
         options = {
             **self.size.training,

@@ -115,7 +115,7 @@ SIZES = {
             "validate_every": None,
             "vocabulary_size": 30_000,
         },
-        of_corpus={"cs": {"batch_size": 128, "max_epochs": 1}},
+        corpus_training={"cs": {"batch_size": 128, "max_epochs": 1}},
     ),
 }
 

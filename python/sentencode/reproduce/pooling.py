@@ -69,7 +69,7 @@ SIZES = {
             "batch_size": 32,
             "max_epochs": 8,
         },
-        of_corpus={
+        corpus_training={
             "ratings": {**_REVIEWS, "max_epochs": 4},
             "age": {**_SINGLE, "max_epochs": 4},
             "sst2": {**_SINGLE, "max_epochs": 3},
@@ -84,7 +84,7 @@ SIZES = {
         single=300,
         student=600,
         training={"max_length": 100},
-        of_corpus={
+        corpus_training={
             "multinli": {"batch_size": 32, "head": _perceptron(300)},
             "ratings": {**_PAPERS, "max_length": 400, "max_words": 400},
             "age": {**_PAPERS, "learning_rate": 2e-3},
@@ -114,7 +114,7 @@ _TESTS: dict[str, tuple[str, ...]] = {
 _PAIRS = ("nli", "multinli")
 _TASKS = {"sst2": "SST2", "sst5": "SST5"}  # corpora from SentEval's files
 _HELD_OUT = {"nli": 1000}
-_HELD_OUT_ELSE = 2000
+_HELD_OUT_DEFAULT = 2000
 _COSINES = ("STSBenchmarkCosine", "SICKCosine")
 _FINALISTS = (
     "MR",
@@ -476,7 +476,7 @@ def _labels(name: str, files: Mapping[str, Sequence[File]], size: CommonSize) ->
         files["train"],
         files.get("valid") or (),
         dict(zip(tests, files["test"], strict=True)),
-        held_out=_HELD_OUT.get(name, _HELD_OUT_ELSE),
+        held_out=_HELD_OUT.get(name, _HELD_OUT_DEFAULT),
         most=size.examples.get(name),
     )
 
@@ -484,9 +484,9 @@ def _labels(name: str, files: Mapping[str, Sequence[File]], size: CommonSize) ->
 def _taught(name: str, model: Any, sentences: Sequence[File], size: CommonSize, *, show: bool) -> Labels:
     """Sentences with the teacher's embeddings as labels."""
     texts = list(dict.fromkeys(text for text in Corpus.from_files(sentences) if text.strip()))
-    most = size.examples.get("teacher", len(texts)) + _HELD_OUT_ELSE
+    most = size.examples.get("teacher", len(texts)) + _HELD_OUT_DEFAULT
     texts = texts[:: -(-len(texts) // most)]
-    held = min(_HELD_OUT_ELSE, len(texts) // 10)
+    held = min(_HELD_OUT_DEFAULT, len(texts) // 10)
     embeddings = teacher_rows(model, texts, progress=show)
     facts = {"teacher": name, "files": [file_identity(file) for file in sentences], "seed": 0}
     facts |= {"also_tested": 0, "also_validated": 0, "train": len(texts) - held, "valid": held}

@@ -25,7 +25,7 @@ class Size:
 
     Attributes:
         training: Training parameters of all encoders.
-        of_corpus: Corpus -> further parameters of the encoders that are trained on it.
+        corpus_training: Corpus -> further training parameters, for the encoders that are trained on it.
         examples: Labelled corpus -> largest number of training examples.
         steps: Steps of each training. None: as many as `minutes` allow, or as `training` says.
         minutes: Training time of all rows together, in equal parts. None: `steps` count.
@@ -35,7 +35,7 @@ class Size:
     """
 
     training: Mapping[str, Any] = field(default_factory=dict)
-    of_corpus: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    corpus_training: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     examples: Mapping[str, int] = field(default_factory=dict)
     steps: int | None = None
     minutes: float | None = None
@@ -57,8 +57,12 @@ class Size:
         """The size with another number of epochs of every training, if one is given."""
         if epochs is None:
             return self
-        of_corpus = {name: {**options, "max_epochs": epochs} for name, options in self.of_corpus.items()}
-        return replace(self, training={**self.training, "max_epochs": epochs}, of_corpus=of_corpus)
+        corpus_training = {
+            name: {**options, "max_epochs": epochs} for name, options in self.corpus_training.items()
+        }
+        return replace(
+            self, training={**self.training, "max_epochs": epochs}, corpus_training=corpus_training
+        )
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Training: examples as ids, reproducible batches, and the trainer.
 
-Only `Trainer` and its models need torch; they are imported when they are used.
+`Trainer`, `Loss` and `TensorBatch` require torch, and are imported at their first use.
 """
 
 from __future__ import annotations

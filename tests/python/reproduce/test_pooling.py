@@ -1,4 +1,4 @@
-"""Rows of the paper on generalized pooling at a tiny size, from labelled examples to tables and figures."""
+"""Reproduction of the paper on generalized pooling at a tiny size, from labelled examples to figures."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ TINY = pooling.Size(
         **{"layers": 1, "character_filters": 2, "heads": 5, "max_epochs": 2, "batch_size": 8},
         "head": {"kind": "Classifier", "hidden": 6, "dropout": 0.0},
     },
-    of_corpus={"ratings": {"max_epochs": 3, "max_length": 4}},
+    corpus_training={"ratings": {"max_epochs": 3, "max_length": 4}},
     examples={"ratings": 20, "teacher": 20},
     word_dim=4,
 )
 MAX, GENERALIZED = "max pooling, NLI", "generalized pooling, NLI"
-ATTENTION, NONE = (
+ATTENTION_PENALTY, NO_PENALTY = (
     "generalized pooling, penalty on attention matrices, NLI",
     "generalized pooling, no penalty, NLI",
 )
-FIRST = "generalized pooling, no penalty, 1 head, NLI"
+ONE_HEAD = "generalized pooling, no penalty, 1 head, NLI"
 RATINGS = "last pooling, ratings"
 CONTROLS = ["average of words, NLI", "untrained max pooling, NLI"]
-ASKED = [MAX, GENERALIZED, ATTENTION, NONE, FIRST, RATINGS, *CONTROLS]
+ROWS = [MAX, GENERALIZED, ATTENTION_PENALTY, NO_PENALTY, ONE_HEAD, RATINGS, *CONTROLS]
 CLASSES = ("entailment", "neutral", "contradiction")
 
 
@@ -60,7 +60,7 @@ def folder(tmp_path_factory):
     return root
 
 
-def labels(folder):
+def label_files(folder):
     return {
         "nli": {
             "train": [folder / "nli.train.tsv"],
@@ -72,66 +72,68 @@ def labels(folder):
 
 
 @pytest.fixture(autouse=True)
-def few_are_held_out(monkeypatch):
-    monkeypatch.setattr(pooling, "_HELD_OUT_ELSE", 10)
+def few_validation_examples(monkeypatch):
+    monkeypatch.setattr(pooling, "_HELD_OUT_DEFAULT", 10)
     monkeypatch.setattr(evaluator, "_TIMED", 0.005)
 
 
 def reproduce(folder, out, **more):
-    arguments = {"size": TINY, "rows": ASKED, "seeds": (0, 1), "labels": labels(folder), **QUICK, **more}
+    arguments = {"size": TINY, "rows": ROWS, "seeds": (0, 1), "labels": label_files(folder), **QUICK, **more}
     return pooling.reproduce(folder / "data", word_vectors(), out=out, **arguments)
 
 
 @pytest.fixture(scope="module")
-def done(folder, tmp_path_factory):
+def reproduction(folder, tmp_path_factory):
     out = tmp_path_factory.mktemp("out") / "pooling"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pooling, "_HELD_OUT_ELSE", 10)
+        patch.setattr(pooling, "_HELD_OUT_DEFAULT", 10)
         return reproduce(folder, out), out
 
 
-def parts():
+def nli_examples():
+    """Two training files that share premises, and a test set."""
     first = Labelled([(f"premise {i // 3}", f"one {i}") for i in range(60)], ["yes", "no"] * 30, 0)
     second = Labelled([(f"Premise {i}.", f"two {i}") for i in range(30)], ["no"] * 30, 0)
     return [first, second], {"T": Examples([("premise 0", "x"), ("premise 29", "y")], ["yes", "no"])}
 
 
 def test_pairs_of_a_premise_stay_together():
-    both, tests = parts()
-    labels = labels_of(both, None, tests, held_out=12, seed=5)
-    keys = [
-        {one[0].lower().strip(".") for one in of.sentences} for of in (labels.train, labels.valid, tests["T"])
-    ]
-    assert not keys[0] & keys[1]
-    assert not keys[0] & keys[2]
-    assert not keys[1] & keys[2]
+    files, tests = nli_examples()
+    labels = labels_of(files, None, tests, held_out=12, seed=5)
+    train, valid, test = (
+        {premise.lower().strip(".") for premise, _ in examples.sentences}
+        for examples in (labels.train, labels.valid, tests["T"])
+    )
+    assert not train & valid
+    assert not train & test
+    assert not valid & test
     assert len(labels.valid.sentences) == 12 == labels.facts["valid"]
-    assert all(one[1].startswith("one") for one in labels.valid.sentences)  # of the first part
-    assert labels.facts["also_tested"] == 3 + 2  # premises 0 and 29, of both parts
-    assert labels.facts["also_validated"] == 4  # of the second part
+    assert all(hypothesis.startswith("one") for _, hypothesis in labels.valid.sentences)  # of the first file
+    assert labels.facts["also_tested"] == 3 + 2  # premises 0 and 29, of both files
+    assert labels.facts["also_validated"] == 4  # of the second file
     assert labels.facts["train"] == len(labels.train.labels) == 90 - 5 - 12 - 4
-    again = labels_of(both, None, tests, held_out=12, seed=5)
+    again = labels_of(files, None, tests, held_out=12, seed=5)
     assert (again.train, again.valid) == (labels.train, labels.valid)
-    other = labels_of(both, None, tests, held_out=12, seed=6)
+    other = labels_of(files, None, tests, held_out=12, seed=6)
     assert other.valid != labels.valid
-    few = labels_of(both, None, tests, held_out=12, most=20, seed=5)
+    few = labels_of(files, None, tests, held_out=12, most=20, seed=5)
     assert len(few.train.sentences) == 20
     assert set(few.train.sentences) < set(labels.train.sentences)
-    pairs = dict(zip(labels.train.sentences, labels.train.labels, strict=True))
-    assert all(pairs[one] == label for one, label in zip(few.train.sentences, few.train.labels, strict=True))
+    label_of = dict(zip(labels.train.sentences, labels.train.labels, strict=True))
+    assert [label_of[pair] for pair in few.train.sentences] == list(few.train.labels)
 
 
 def test_validation_examples_are_used():
-    both, tests = parts()
+    files, tests = nli_examples()
     valid = Examples([("premise 3", "v")], ["yes"])
-    labels = labels_of(both, valid, tests, held_out=12)
+    labels = labels_of(files, valid, tests, held_out=12)
     assert labels.valid == valid
     assert labels.facts["also_validated"] == 4
     with pytest.raises(ValueError, match="examples to train and to validate on, got 0 and 1"):
         labels_of([Labelled(["premise"], ["yes"], 0)], Examples(["premise"], ["yes"]), {}, held_out=1)
 
 
-def test_folders_of_sentevals_files(tmp_path):
+def test_folders_with_sentevals_files(tmp_path):
     for side, lines in {"s1": "a b\nc\nd", "s2": "e\nf\ng", "labels": "yes\nno\nyes"}.items():
         (tmp_path / f"{side}.dev").write_text(lines + "\n")
     labels = labels_of_files([f"{tmp_path}:dev"], [], {}, held_out=1)
@@ -140,16 +142,16 @@ def test_folders_of_sentevals_files(tmp_path):
         ("c", "f"),
         ("d", "g"),
     ]
-    assert [one["file"] for one in labels.facts["files"]["train"]] == ["s1.dev", "s2.dev", "labels.dev"]
+    assert [file["file"] for file in labels.facts["files"]["train"]] == ["s1.dev", "s2.dev", "labels.dev"]
 
 
-def test_rows_are_evaluated_by_their_own_classifier(done, folder):
-    report, out = done
-    assert {result["row"] for result in report.results} == set(ASKED)
+def test_rows_are_evaluated_by_their_own_classifier(reproduction, folder):
+    report, out = reproduction
+    assert {result["row"] for result in report.results} == set(ROWS)
     test = se.evaluation.read_labelled(folder / "nli.test.tsv")
     for result in report.results:
         if result["row"] in CONTROLS:
-            assert set(result["scores"]) == {"SNLI accuracy"}  # by a regression of frozen rows
+            assert set(result["scores"]) == {"SNLI accuracy"}  # by a regression on frozen embeddings
             continue
         epochs = 3 if result["row"] == RATINGS else 2
         assert len(result["validations"]) == epochs
@@ -162,12 +164,8 @@ def test_rows_are_evaluated_by_their_own_classifier(done, folder):
             predictions = evaluated["SNLI"].predictions["test"]
             assert (encoder.classes_[predictions.predicted] == encoder.predict(test.sentences)).all()
             assert (encoder.classes_[predictions.gold] == test.labels).all()
-    settings = report.settings["labels"]
-    assert (settings["ratings"]["train"], settings["ratings"]["valid"], settings["ratings"]["Ratings"]) == (
-        20,
-        10,
-        20,
-    )
+    ratings = report.settings["labels"]["ratings"]
+    assert (ratings["train"], ratings["valid"], ratings["Ratings"]) == (20, 10, 20)
     encoder = se.load(out / "encoders" / "last-pooling-ratings-0.sentencode")
     assert encoder.get_params()["max_length"] == 4
     assert encoder.network.dim == 8
@@ -175,8 +173,8 @@ def test_rows_are_evaluated_by_their_own_classifier(done, folder):
     assert len(report.of("untrained max pooling, NLI")) == 2
 
 
-def test_tables_have_a_line_for_several_corpora(done):
-    report, _ = done
+def test_tables_have_one_line_for_several_corpora(reproduction):
+    report, _ = reproduction
     lines = [line.strip("| ").split(" | ") for line in report.markdown().splitlines() if line.startswith("|")]
     (line,) = [line for line in lines if line[0] == "last pooling, ours (2 seeds)" and len(line) > 2]
     assert line[-1].startswith(f"{report.scores(RATINGS)['Ratings accuracy']:.1f} ± ")
@@ -192,18 +190,23 @@ def test_tables_have_a_line_for_several_corpora(done):
     }
 
 
-def test_findings_have_paired_tests(done):
-    report, out = done
-    findings = {(one["row"], one["other"]): one for one in report.findings}
-    assert set(findings) == {(GENERALIZED, MAX), (GENERALIZED, NONE), (ATTENTION, NONE), (NONE, FIRST)}
-    right = []
+def test_findings_have_paired_tests(reproduction):
+    report, out = reproduction
+    findings = {(finding["row"], finding["other"]): finding for finding in report.findings}
+    assert set(findings) == {
+        (GENERALIZED, MAX),
+        (GENERALIZED, NO_PENALTY),
+        (ATTENTION_PENALTY, NO_PENALTY),
+        (NO_PENALTY, ONE_HEAD),
+    }
+    correct = []
     for row in ("generalized-pooling-nli", "max-pooling-nli"):
-        both = [
+        of_seeds = [
             Report.load(out / "reports" / f"{row}-{seed}.json")["SNLI"].predictions["test"] for seed in (0, 1)
         ]
-        right.append(np.mean([one.predicted == one.gold for one in both], axis=0))
+        correct.append(np.mean([test.predicted == test.gold for test in of_seeds], axis=0))
     p = findings[GENERALIZED, MAX]["p"]
-    assert p["examples"] == pytest.approx(paired_t_test(*right).p_one_tailed)
+    assert p["examples"] == pytest.approx(paired_t_test(*correct).p_one_tailed)
     means = [
         [result["scores"]["SNLI accuracy"]["value"] for result in report.of(row)]
         for row in (GENERALIZED, MAX)
@@ -212,18 +215,18 @@ def test_findings_have_paired_tests(done):
     assert f"| {p['examples']:.2g} | {p['seeds']:.2g} |" in report.markdown()
 
 
-def test_figures_are_plotted(done, folder):
-    report, out = done
+def test_figures_are_plotted(reproduction, folder):
+    report, out = reproduction
     curves = {(kind, heads): curve for kind, heads, curve in pooling.FIGURE_1.curves(report)}
     assert set(curves) == {("vectors", 1), ("vectors", 5)}
-    runs = [[one[2] for one in result["validations"]] for result in report.of(NONE)]
+    runs = [[accuracy for *_, accuracy in result["validations"]] for result in report.of(NO_PENALTY)]
     assert curves["vectors", 5] == pytest.approx(100 * np.mean(runs, axis=0))
-    (first,) = report.of(NONE)[:1]
+    first = report.of(NO_PENALTY)[0]
     encoder = se.load(out / "encoders" / first["encoder"])
     texts = [pair[1] for pair in se.evaluation.read_labelled(folder / "nli.test.tsv").sentences]
     expected = np.mean([encoder.head_distance(text) for text in texts])
     assert first["scores"]["head distance"]["value"] == pytest.approx(expected, abs=1e-5)
-    penalised = report.of(ATTENTION)[0]
+    penalised = report.of(ATTENTION_PENALTY)[0]
     assert penalised["figures"]["first"]["active"] == 1.0
     assert report.of(GENERALIZED)[0]["figures"]["first"].keys() == {"penalty", "active"}
     if importlib.util.find_spec("matplotlib") is not None:
@@ -235,8 +238,8 @@ def test_figures_are_plotted(done, folder):
         assert not (out / "fig2-ratings.png").exists()
 
 
-def test_a_second_call_computes_nothing_and_other_settings_are_refused(done, folder):
-    report, out = done
+def test_a_second_call_computes_nothing_and_other_settings_are_refused(reproduction, folder):
+    report, out = reproduction
     before = (out / "results.json").read_bytes()
     assert reproduce(folder, out, resume=True).results == report.results
     assert (out / "results.json").read_bytes() == before
@@ -244,31 +247,34 @@ def test_a_second_call_computes_nothing_and_other_settings_are_refused(done, fol
         {"margin": 2.0},
         {"mu_grid": (1.0,)},
         {"epochs": 1},
-        {"labels": {"nli": labels(folder)["nli"]}},
+        {"labels": {"nli": label_files(folder)["nli"]}},
     ):
         with pytest.raises(ValueError, match="made with other settings"):
             reproduce(folder, out, resume=True, **change)
 
 
 def test_validation_chooses_the_penaltys_weight(folder, tmp_path):
-    arguments = {"rows": [ATTENTION, MAX], "mu_grid": (10.0, 0.1), "seeds": (0,), "tables": ["4", "fig2"]}
+    arguments = {
+        "rows": [ATTENTION_PENALTY, MAX],
+        "mu_grid": (10.0, 0.1),
+        "seeds": (0,),
+        "tables": ["4", "fig2"],
+    }
     report = reproduce(folder, tmp_path / "out", **arguments)
-    (result,) = report.of(ATTENTION)
+    (result,) = report.of(ATTENTION_PENALTY)
     assert set(result["tried"]) == {"mu 10.0", "mu 0.1"}
     best = max(result["tried"], key=result["tried"].get)
     assert result["taken"] == best
     assert result["config"]["mu"] == float(best.removeprefix("mu "))
-    assert max(one[2] for one in result["validations"]) == result["tried"][best]
-    assert (
-        se.load(tmp_path / "out" / "encoders" / result["encoder"]).get_params()["mu"]
-        == result["config"]["mu"]
-    )
+    assert max(accuracy for *_, accuracy in result["validations"]) == result["tried"][best]
+    encoder = se.load(tmp_path / "out" / "encoders" / result["encoder"])
+    assert encoder.get_params()["mu"] == result["config"]["mu"]
     (other,) = report.of(MAX)
     assert "tried" not in other
-    assert f"| {ATTENTION} | {best.removeprefix('mu ')} |" in report.markdown()
+    assert f"| {ATTENTION_PENALTY} | {best.removeprefix('mu ')} |" in report.markdown()
 
 
-def test_students_are_evaluated_by_the_imitated_embeddings(folder, tmp_path):
+def test_students_are_evaluated_by_their_predicted_embeddings(folder, tmp_path):
     rows = ["teacher", "max pooling, taught", "average of words, not taught"]
     arguments = {"rows": rows, "tables": ["students"], "seeds": (0,), "labels": {}}
     with pytest.raises(ValueError, match="a teacher requires sentences"):
@@ -280,32 +286,32 @@ def test_students_are_evaluated_by_the_imitated_embeddings(folder, tmp_path):
     encoder = se.load(tmp_path / "out" / "encoders" / student["encoder"])
     task = se.evaluation.load_task("STSBenchmarkCosine", folder / "data", partial=True)
     pairs = task.splits["test"]
-    rows = [encoder.predict(side) for side in pairs.sentences]
-    cosines = se.evaluation.cosine_of_pairs(*(of.astype(np.float32) for of in rows))
+    predicted = [encoder.predict(side).astype(np.float32) for side in pairs.sentences]
+    cosines = se.evaluation.cosine_of_pairs(*predicted)
     pearson = student["scores"]["STSBenchmarkCosine pearson"]["value"]
     assert pearson == pytest.approx(np.corrcoef(cosines, pairs.labels)[0, 1], abs=1e-5)
     assert student["scores"]["sentences/s speed"]["value"] > 0
     without = reproduce(folder, tmp_path / "without", **arguments)
     assert "Left out: teacher (no teacher was given)." in without.text()
-    assert "Left out: max pooling, taught (no teacher were given)." in without.text()
+    assert "Left out: max pooling, taught (the corpus teacher is missing)." in without.text()
 
 
 def test_wrong_corpora(folder, tmp_path):
-    nli = labels(folder)["nli"]
+    nli = label_files(folder)["nli"]
     with pytest.raises(ValueError, match="no corpus is named 'snli'; there are nli, multinli, ratings, age"):
         reproduce(folder, tmp_path / "a", labels={"snli": nli})
     with pytest.raises(ValueError, match=r"multinli: give .* a test file for MultiNLI-in and MultiNLI-cross"):
         reproduce(folder, tmp_path / "b", labels={"multinli": nli})
     report = reproduce(folder, tmp_path / "c", labels={}, rows=[MAX], seeds=(0,))
-    assert "Left out: max pooling, NLI (no nli were given)." in report.text()
+    assert "Left out: max pooling, NLI (the corpus nli is missing)." in report.text()
 
 
 def test_both_tests_of_multinli(folder, tmp_path):
-    nli = labels(folder)["nli"]
-    arguments = {"multinli": {**nli, "test": [folder / "nli.test.tsv", folder / "nli.valid.tsv"]}}
+    nli = label_files(folder)["nli"]
+    labels = {"multinli": {**nli, "test": [folder / "nli.test.tsv", folder / "nli.valid.tsv"]}}
     row = "mean pooling, MultiNLI"
     report = reproduce(
-        folder, tmp_path / "out", labels=arguments, rows=[row], seeds=(0,), tables=["2"], epochs=1
+        folder, tmp_path / "out", labels=labels, rows=[row], seeds=(0,), tables=["2"], epochs=1
     )
     assert {"MultiNLI-in accuracy", "MultiNLI-cross accuracy"} <= set(report.scores(row))
     assert len(report.of(row)[0]["validations"]) == 1
@@ -328,24 +334,18 @@ def test_the_command(folder, tmp_path, capsys, monkeypatch):
             "--rows",
             "max-pooling-nli",
             "generalized-pooling-nli",
-            "--resamples",
-            "20",
             "--table",
             "1",
             "fig2",
+            "--resamples",
+            "20",
         ),
         *("--nli", str(folder / "nli.train.tsv"), "--autocast", "bfloat16", "--mu-grid", "1", ".1"),
     ]
     assert main([*common, "--out", str(tmp_path / "one")]) != 0
     assert "nli: give training files, and a test file for SNLI" in capsys.readouterr().err
-    arguments = [
-        *common,
-        "--nli-test",
-        str(folder / "nli.test.tsv"),
-        "--nli-valid",
-        str(folder / "nli.valid.tsv"),
-    ]
-    assert main([*arguments, "--out", str(tmp_path / "two")]) == 0
+    tests = ["--nli-test", str(folder / "nli.test.tsv"), "--nli-valid", str(folder / "nli.valid.tsv")]
+    assert main([*common, *tests, "--out", str(tmp_path / "two")]) == 0
     settings = json.loads((tmp_path / "two" / "results.json").read_text())["settings"]
     assert settings["values"] == {"mu": [1.0, 0.1]}
     assert (settings["autocast"], settings["margin"]) == ("bfloat16", 1.0)

@@ -84,7 +84,7 @@ def test_each_corpus_has_its_words(done):
 
 def test_rows_of_a_missing_corpus_are_left_out(folder, tmp_path):
     report = reproduce(folder, tmp_path / "out", rows=["small RNN-CNN, reviews", "SIF"], others=None)
-    assert "Left out: small RNN-CNN, reviews (no reviews were given)." in report.text()
+    assert "Left out: small RNN-CNN, reviews (the corpus reviews is missing)." in report.text()
     with pytest.raises(ValueError, match="rnn-cnn has no corpus news"):
         reproduce(folder, tmp_path / "other", others={"news": ([], [])})
 

@@ -28,7 +28,7 @@ def examples(path, count=61):
 
 
 class Reader(nn.Module):
-    """A GRU in C++ between layers of torch, with buffers that are changed in place and replaced."""
+    """A GRU in C++ between layers of torch, and two buffers: one changed in place, one replaced."""
 
     def __init__(self, dropout=0.3):
         super().__init__()
@@ -51,16 +51,16 @@ class Reader(nn.Module):
 
     def loss(self, batch):
         if self.training:
-            self.seen += len(batch)  # in place
+            self.seen += len(batch)
         scores = self(batch.ids["tokens"], batch.lengths["tokens"])
         if self.training:
-            self.mean = 0.9 * self.mean + 0.1 * scores.detach().mean()  # another tensor each time
+            self.mean = 0.9 * self.mean + 0.1 * scores.detach().mean()
         total = nn.functional.cross_entropy(scores, batch.labels, reduction="sum")
         return total, len(batch), (scores.argmax(1) == batch.labels).sum()
 
 
 class Do(Callback):
-    """Calls a function after each step."""
+    """Calls function(step) after each step."""
 
     def __init__(self, function):
         self.function = function
@@ -70,16 +70,16 @@ class Do(Callback):
 
 
 def trainer(path, model=None, valid=True, batch_size=6, **options):
-    data = examples(path)
+    letters = examples(path)
     world = {"rank": int(os.environ.get("RANK", 0)), "world": int(os.environ.get("WORLD_SIZE", 1))}
-    batches = Batcher(data, mode="sorted_buffer", batch_size=batch_size, seed=2, **world)
-    dev = Batcher(data, mode="plain", batch_size=20, shuffle=False, **world) if valid else None
+    batches = Batcher(letters, mode="sorted_buffer", batch_size=batch_size, seed=2, **world)
+    dev = Batcher(letters, mode="plain", batch_size=20, shuffle=False, **world) if valid else None
     options = {"learning_rate": 0.02, "validate_every": 5, **options}
     return Trainer(model or Reader(), batches, dev, **options)
 
 
 def run(folder, steps, save_every=None, accumulate=1, after=None):
-    """Trains in a folder, as the program does."""
+    """Train in a folder, with checkpoints and a log."""
     trainer(
         os.path.join(folder, "examples"),
         max_steps=steps,
