@@ -48,15 +48,15 @@ def teacher_named(name: str, *, bfloat16: bool = False) -> Any:
         from sentence_transformers import SentenceTransformer
     except ModuleNotFoundError:
         raise ImportError(
-            f"{name}: there is no such file, and models of sentence-transformers need "
-            "pip install sentence-transformers"
+            f"{name}: there is no such file, and models of sentence-transformers "
+            "require pip install sentence-transformers"
         ) from None
     model = SentenceTransformer(name) if path.is_dir() else _download(name, SentenceTransformer)
     return model.bfloat16() if bfloat16 else model
 
 
 def _download(name: str, load_model: Any) -> Any:
-    """Load a model by its name on the Hub. Asks the Hub first, as the loaders retry for minutes."""
+    """Load a model by its name on the Hub. The Hub is queried first, since loaders retry for minutes."""
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
 

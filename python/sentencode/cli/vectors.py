@@ -36,9 +36,9 @@ def save(vectors: Any, output: Path) -> None:
 class Convert:
     """Converts word vectors of any format to Sentencode's own.
 
-    It opens in milliseconds, and processes that use it share its memory.
-    Formats read: GloVe's text, word2vec's text and binary, fastText's .vec and .bin, plain or packed by gzip,
-    xz, zstd or zip; gensim's .kv; NumPy archives; Sentencode's own.
+    Its files open in milliseconds, and processes that use a file share its memory.
+    Input formats: GloVe's text, word2vec's text and binary, fastText's .vec and .bin, plain or compressed
+    (gzip, xz, zstd, zip); gensim's .kv; NumPy archives; Sentencode's own.
     """
 
     NAME = "convert"
@@ -56,7 +56,7 @@ sentencode vectors convert glove.6B.zip glove.sentencode --member glove.6B.300d.
         add_storage(parser, None, "as in the file; float32 for text")
         options = {
             "--member NAME": (str, "the file of a zip archive, if it has several"),
-            "--limit N": (int, "the first N words only"),
+            "--limit N": (int, "only the first N words"),
             "--words FILE": (Path, "only the words of this file"),
             "--dim N": (int, "dimensions, if the file does not say"),
         }
@@ -113,10 +113,11 @@ sentencode vectors info glove.6B.50d.txt --json
             print(json.dumps(facts, ensure_ascii=False))
             return
         for name, value in facts.items():
-            shown = (
-                " ".join(value) if isinstance(value, list) else f"{value:,}" if type(value) is int else value
-            )
-            print(f"{name:<15} {shown}")
+            if isinstance(value, list):
+                value = " ".join(value)
+            elif type(value) is int:
+                value = f"{value:,}"
+            print(f"{name:<15} {value}")
 
 
 class Train:

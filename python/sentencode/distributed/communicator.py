@@ -10,10 +10,10 @@ __all__ = ["Communicator", "communicator"]
 
 
 def communicator(group: torch.distributed.ProcessGroup | None = None) -> Communicator:
-    """Return a communicator for C++ of a process group.
+    """Return the communicator of a process group, through which the C++ trainer communicates.
 
     Args:
-        group: Process group. None: all processes, or this one alone if `torch.distributed` was not
+        group: Process group. None: all processes, or only this one if `torch.distributed` is not
             initialised.
 
     Example:

@@ -74,9 +74,8 @@ def learning_curve(
         tokens: As for `evaluate`.
         cache: As for `evaluate`.
         partial: As for `evaluate`.
-        confidence: Confidence level of the intervals, which cover other test examples and other training
-            examples; only other test examples, where all training examples of a task with a test split are
-            used.
+        confidence: Confidence level of the intervals. They account for the choice of test examples and of
+            training examples; of test examples only, where all examples of a training split are used.
         resamples: Number of bootstrap resamples.
         show_progress_bar: Whether to show a progress bar. None: if the log shows information.
 
@@ -114,14 +113,14 @@ def learning_curve(
     seeded = chosen.seeded(task.kind.question)
     encoded = encode_task(task, Embedder(encoder, None, folder, key, tokens))
     shuffles = _shuffles(encoded.task, chosen.folds, repeats, seed)
-    most = min(len(train) for train, _ in shuffles)
-    counts = sorted({_count(size, most) for size in sizes})
+    largest = min(len(train) for train, _ in shuffles)
+    counts = sorted({_count(size, largest) for size in sizes})
     if not counts:
         raise ValueError("learning_curve: sizes is empty")
     bootstrap: dict[str, Any] = {"confidence": confidence, "resamples": resamples}
     results: list[TaskResult] = []
-    # All training examples are the same set in every order.
-    once = {} if task.kind.validation == "nested" else {most: shuffles[:1]}
+    # All examples of a training split are one set, whatever their order: no repetitions.
+    once = {} if task.kind.validation == "nested" else {largest: shuffles[:1]}
     repetitions = {count: once.get(count, shuffles) for count in counts}
     total = len(seeded) * sum(map(len, repetitions.values()))
     with ProgressBar(show_progress_bar, total, f"learning curve of {task.name}", "training") as bar:
@@ -146,12 +145,12 @@ def learning_curve(
     )
 
 
-def _count(size: float, most: int) -> int:
-    count = round(size * most) if isinstance(size, float) else checked_int("sizes", size, 1)
-    if not 1 <= count <= most:
+def _count(size: float, largest: int) -> int:
+    count = round(size * largest) if isinstance(size, float) else checked_int("sizes", size, 1)
+    if not 1 <= count <= largest:
         raise ValueError(
-            f"learning_curve: sizes must be from 1 to the {most} training examples, or fractions up to 1.0, "
-            f"got {size}"
+            f"learning_curve: sizes must be from 1 to the {largest} training examples, or fractions up to "
+            f"1.0, got {size}"
         )
     return count
 
@@ -184,7 +183,7 @@ def _order(labels: NDArray[Any], random: np.random.Generator) -> Indices:
 
 
 @dataclass(frozen=True)
-class _OfNested:
+class _NestedGrid:
     """A classifier with the grid of nested cross-validation, although it gets a test split."""
 
     classifier: Classifier
@@ -201,7 +200,7 @@ def _run(
 ) -> TaskResult:
     part = _part(encoded, train, test)
     if test is not None:
-        protocol = replace(protocol, classifier=_OfNested(protocol.classifier))
+        protocol = replace(protocol, classifier=_NestedGrid(protocol.classifier))
     with warnings.catch_warnings():  # small subsets have rare classes
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
         result = score_task(part, protocol, **bootstrap)
@@ -225,7 +224,7 @@ def _part(encoded: Encoded, train: Indices, test: Indices | None) -> Encoded:
     for name, (source, subset) in subsets.items():
         split = task[source]
         labels = split.labels[subset]
-        blank = tuple([""] * len(labels) for _ in split.sentences)
+        blank = tuple([""] * len(labels) for _ in split.sentences)  # only their embeddings are read
         splits[name] = replace(split, sentences=blank, labels=labels)
         indices += [side[subset] for side in sentences[source]]
     kind = task.kind if test is None else replace(task.kind, validation="folds")

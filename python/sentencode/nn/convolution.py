@@ -100,7 +100,7 @@ class Convolution(CppModule):
         return self._cpp.step(x, cache)
 
     def empty_cache(self, batch: int, like: Tensor | None = None) -> Tensor:
-        """Return the cache before the first word: zeros [batch, window - 1, features].
+        """Return the initial cache: zeros [batch, window - 1, features].
 
         Args:
             batch: Number of sentences.

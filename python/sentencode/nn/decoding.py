@@ -20,12 +20,14 @@ class _Outputs(NamedTuple):
 
 
 class Decoded(_Outputs):
-    """Generated sentences, without the first word and the end: the tuple (ids, lengths, scores).
+    """Generated sentences, without begin and end symbols: the tuple (ids, lengths, scores).
 
     Attributes:
-        ids: Word ids, [batch, hypotheses, time], int64, padded with the end; the best hypothesis first.
+        ids: Word ids, [batch, hypotheses, time], int64, the best hypothesis first; padded with the end
+            symbol.
         lengths: Number of words, [batch, hypotheses], int64; -1 for hypotheses that do not exist.
-        scores: log p, [batch, hypotheses], double, including the end; of beam search with length penalty.
+        scores: log p including the end symbol, [batch, hypotheses], double; from beam search, divided by the
+            length penalty.
         alignments: Attention weights of each word, [batch, hypotheses, time, positions], float, zero at
             padding; None if the decoder returns none.
     """
@@ -65,7 +67,7 @@ class Decoder(_nn.Decoder):
 
     @abstractmethod
     def start(self, memory: Sequence[Tensor]) -> Any:
-        """Return the cache before the first word, or a tuple of memory and cache.
+        """Return the initial cache, or a tuple of memory and initial cache.
 
         Args:
             memory: The `memory` argument of the search.
@@ -99,9 +101,9 @@ def greedy_search(
     Args:
         decoder: The decoder.
         memory: Argument of its `start`.
-        first: Word before the first word, [batch], int64.
-        end: Word that ends a sentence.
-        max_length: Maximal number of words, without the end.
+        first: First decoder input of each sentence: the begin symbol, [batch], int64.
+        end: Id of the end symbol.
+        max_length: Largest number of words, without the end symbol.
 
     Raises:
         ValueError: If an argument is out of range, or logits have a wrong shape.
@@ -133,9 +135,9 @@ def sample(
     Args:
         decoder: The decoder.
         memory: Argument of its `start`.
-        first: Word before the first word, [batch], int64.
-        end: Word that ends a sentence.
-        max_length: Maximal number of words, without the end.
+        first: First decoder input of each sentence: the begin symbol, [batch], int64.
+        end: Id of the end symbol.
+        max_length: Largest number of words, without the end symbol.
         temperature: Divisor of the logits: below 1, likely words become more likely.
         top_k: Number of most likely words to sample from; 0: all.
         top_p: Sample from the fewest most likely words whose probabilities sum to this.
@@ -176,17 +178,18 @@ def beam_search(
     """Generate sentences by beam search, `best` hypotheses per sentence.
 
     A sentence is finished, and leaves the batch, when no open hypothesis can become one of its best.
-    Hypotheses of `max_length` words are ended, and their scores include log p of the end.
+    Hypotheses of `max_length` words are ended, and their scores include log p of the end symbol.
 
     Args:
         decoder: The decoder.
         memory: Argument of its `start`.
-        first: Word before the first word, [batch], int64.
-        end: Word that ends a sentence.
-        max_length: Maximal number of words, without the end.
+        first: First decoder input of each sentence: the begin symbol, [batch], int64.
+        end: Id of the end symbol.
+        max_length: Largest number of words, without the end symbol.
         beam: Number of open hypotheses per sentence.
         best: Number of hypotheses to return.
-        length_penalty: Exponent a: scores are log p / ((5 + words) / 6)^a, where words include the end.
+        length_penalty: Exponent a: scores are log p / ((5 + words) / 6)^a, where words include the end
+            symbol.
 
     Raises:
         ValueError: If an argument is out of range, or logits have a wrong shape.
@@ -217,9 +220,9 @@ def score(
     Args:
         decoder: The decoder.
         memory: Argument of its `start`.
-        first: Word before the first word, [batch], int64.
-        ids: Word ids, [batch, time], int64, including the ends.
-        lengths: Number of words, [batch], int64, including the ends.
+        first: First decoder input of each sentence: the begin symbol, [batch], int64.
+        ids: Word ids, [batch, time], int64, including the end symbols.
+        lengths: Number of words, [batch], int64, including the end symbols.
 
     Raises:
         ValueError: If shapes or types do not fit.
@@ -233,8 +236,8 @@ def score(
         ...
         ...     def step(self, ids, state):
         ...         return torch.zeros(len(ids), 2), state
-        >>> one, first = torch.tensor([[1, 1, 0]]), torch.tensor([1])
-        >>> score(Coin(), [], first, one, torch.tensor([3])).exp()
+        >>> ids, lengths = torch.tensor([[1, 1, 0]]), torch.tensor([3])
+        >>> score(Coin(), [], torch.tensor([1]), ids, lengths).exp()
         tensor([0.1250], dtype=torch.float64)
     """
     return _nn.score(decoder, list(memory), first, ids, lengths)

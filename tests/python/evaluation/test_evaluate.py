@@ -286,7 +286,7 @@ def test_splits_that_do_not_fit():
     nothing = Split(([], []), np.ones(0))
     with pytest.raises(ValueError, match="mine: the split 'test' has no examples"):
         Task("mine", {"test": nothing}, Kind("similarity", pairs=True))
-    with pytest.raises(ValueError, match="mine: a task needs at least one split"):
+    with pytest.raises(ValueError, match="mine: a task must have at least one split"):
         Task("mine", {}, Kind("similarity", pairs=True))
 
 
@@ -316,14 +316,14 @@ def test_labels_of_other_types_become_ours(labels):
 @pytest.mark.parametrize(
     ("labels", "error", "message"),
     [
-        (["no", "yes"], TypeError, r"labels must be numbers, got 'no' \(str\); of classes, number them"),
+        (["no", "yes"], TypeError, r"labels must be numbers, got 'no' \(str\); number classes from 0"),
         ([None, 1], TypeError, r"labels must be numbers, got None \(NoneType\)"),
         ([1j, 1], TypeError, "labels must be numbers"),
         ([[0], [1]], ValueError, r"one number for each example, got an array \[2, 1\]"),
         (np.array(1), ValueError, r"one number for each example, got an array \[\]"),
         ([0, np.nan], ValueError, r"labels must be finite, but labels\[1\] is nan"),
-        ([0.0, 0.5], ValueError, r"mine, all: labels must be whole numbers from 0, .* labels\[1\] is 0.5"),
-        ([0, -1], ValueError, r"mine, all: labels must be whole numbers from 0, .* labels\[1\] is -1"),
+        ([0.0, 0.5], ValueError, r"mine, all: labels must be indices of classes, .* labels\[1\] is 0.5"),
+        ([0, -1], ValueError, r"mine, all: labels must be indices of classes, .* labels\[1\] is -1"),
         (np.array([0, 2**63], np.uint64), ValueError, r"labels must fit int64, but labels\[1\] is 92"),
     ],
 )
@@ -333,7 +333,7 @@ def test_wrong_labels(labels, error, message):
 
 
 def test_classes_need_a_validation():
-    with pytest.raises(ValueError, match="classification needs a validation: 'nested', 'folds' or 'dev'"):
+    with pytest.raises(ValueError, match="classification requires a validation: 'nested', 'folds' or 'dev'"):
         Kind("classification", features=("u",))
 
 

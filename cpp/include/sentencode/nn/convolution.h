@@ -29,7 +29,7 @@ class Convolution : public torch::nn::Module {
   /// The next word, for causal windows. x [N, D], cache [N, window - 1, D] -> [N, F], cache
   std::pair<at::Tensor, at::Tensor> step(const at::Tensor& x, const at::Tensor& cache) const;
 
-  /// The cache before the first word: zeros of the type and on the device of `like`.
+  /// The initial cache: zeros of the type and on the device of `like`.
   at::Tensor empty_cache(std::int64_t batch, const at::Tensor& like) const;  // [batch, window - 1, D]
 
   void pretty_print(std::ostream& out) const override;

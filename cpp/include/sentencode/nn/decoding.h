@@ -34,7 +34,7 @@ class Decoder {
   Decoder& operator=(const Decoder&) = delete;
   virtual ~Decoder() = default;
 
-  /// The memory and the cache before the first word. `source` is the argument of the search.
+  /// The memory and the initial cache. `source` is the argument of the search.
   virtual DecoderStart start(const DecoderMemory& source) = 0;
   /// ids [N] int64, the previous words
   virtual DecoderStep step(const at::Tensor& ids, const DecoderMemory& memory, const DecoderCache& cache) = 0;
@@ -69,7 +69,7 @@ struct Decoded {
   at::Tensor alignments{};  // [B, n, L, S] float, zero at padding; undefined without alignments
 };
 
-/// Chooses the most likely word in each step; n = 1. first [B] int64: the word before the first word.
+/// Chooses the most likely word in each step; n = 1. first [B] int64: the begin symbol of each sentence.
 Decoded greedy_search(Decoder& decoder, const DecoderMemory& source, const at::Tensor& first,
                       const DecodingOptions& options);
 

@@ -71,7 +71,7 @@ def read_labelled(
         columns = [checked_str(f"columns[{i}]", name) for i, name in enumerate(columns)]
     if file.is_dir():
         if split is None or columns is not None:
-            raise ValueError(f"{file} is a folder, which needs split and has no columns")
+            raise ValueError(f"{file} is a folder, which requires split and has no columns")
         rows = _parallel_rows(file, split)
     elif split is not None:
         raise ValueError(f"split is for folders, and {file} is not one")
@@ -92,7 +92,7 @@ def read_labelled(
 
 
 def rows_of(path: Path, names: Sequence[str] | None) -> Iterator[tuple[int, list[Any]]]:
-    """Line number, and label and sentences, of each line.
+    """Yield the line number, and a list of the label and the sentences, of each line.
 
     Args:
         path: A file of objects (`.jsonl`), or of tab-separated columns.
@@ -134,8 +134,8 @@ def _table_rows(path: Path, names: Sequence[str] | None) -> Iterator[tuple[int, 
     else:
         if missing := [name for name in names if name not in header]:
             raise FormatError(
-                f"{path}:1: expected columns named {', '.join(names)}: no {', '.join(missing)} among "
-                f"{', '.join(header)}"
+                f"{path}:1: expected columns named {', '.join(names)}, got {', '.join(header)}: no "
+                f"{', '.join(missing)}"
             )
         indices = [header.index(name) for name in names]
     for number, line in enumerate(lines, 1):

@@ -15,7 +15,7 @@ __all__ = ["Feature", "Kind", "Split", "Task", "digest_of"]
 Feature = Literal["u", "v", "|u-v|", "u*v"]
 Labels = NDArray[np.float64] | NDArray[np.int64]
 
-_NUMBERED = ("classification", "groups", "retrieval")  # kinds with integer labels
+_INDEX_LABELS = ("classification", "groups", "retrieval")  # kinds whose labels are indices
 _EXACT = 2**53  # integers up to this are exact in float64
 
 
@@ -57,7 +57,7 @@ class Kind:
 
     def __post_init__(self) -> None:
         if self.question == "classification" and self.validation is None:
-            raise ValueError("classification needs a validation: 'nested', 'folds' or 'dev', got None")
+            raise ValueError("classification requires a validation: 'nested', 'folds' or 'dev', got None")
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ class Split:
     images: NDArray[np.float32] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "labels", _numbers(self.labels))
+        object.__setattr__(self, "labels", _numeric(self.labels))
         lengths = [len(side) for side in self.sentences]
         if any(length != len(self.labels) for length in lengths):
             raise ValueError(
@@ -136,7 +136,7 @@ class Task:
 
     Raises:
         ValueError: There is no split, or one has no example; or labels are not indices of classes, groups or
-            images, if the kind of task needs them.
+            images, if the kind of task requires them.
     """
 
     name: str
@@ -147,11 +147,11 @@ class Task:
 
     def __post_init__(self) -> None:
         if not self.splits:
-            raise ValueError(f"{self.name}: a task needs at least one split")
+            raise ValueError(f"{self.name}: a task must have at least one split")
         for name, split in self.splits.items():
             if not len(split):
                 raise ValueError(f"{self.name}: the split {name!r} has no examples")
-        convert = _class_numbers if self.kind.question in _NUMBERED else _scores
+        convert = _indices if self.kind.question in _INDEX_LABELS else _scores
         labels = {name: convert(f"{self.name}, {name}", split.labels) for name, split in self.splits.items()}
         if any(labels[name] is not split.labels for name, split in self.splits.items()):
             splits = {name: replace(split, labels=labels[name]) for name, split in self.splits.items()}
@@ -165,14 +165,14 @@ class Task:
         return f"Task({self.name!r}, {sizes})"
 
 
-def _numbers(labels: Any) -> Labels:
+def _numeric(labels: Any) -> Labels:
     """Labels as float64 or int64, without loss."""
     array = np.asarray(labels)
     if array.dtype.kind not in "biuf":
         first = (
             f"got {labels[0]!r:.40} ({type(labels[0]).__name__})" if len(array.shape) else f"got {labels!r}"
         )
-        raise TypeError(f"labels must be numbers, {first}; of classes, number them from 0")
+        raise TypeError(f"labels must be numbers, {first}; number classes from 0")
     if array.ndim != 1:
         raise ValueError(f"labels must be one number for each example, got an array {list(array.shape)}")
     converted: Labels
@@ -187,11 +187,11 @@ def _numbers(labels: Any) -> Labels:
     return converted
 
 
-def _class_numbers(where: str, labels: Labels) -> NDArray[np.int64]:
+def _indices(where: str, labels: Labels) -> NDArray[np.int64]:
     """Labels as indices of classes, groups or images."""
     for i in np.flatnonzero((labels != np.floor(labels)) | (labels < 0) | (labels > _EXACT))[:1]:
         raise ValueError(
-            f"{where}: labels must be whole numbers from 0, as of classes, but labels[{i}] is {labels[i]}"
+            f"{where}: labels must be indices of classes, groups or images, but labels[{i}] is {labels[i]}"
         )
     return labels.astype(np.int64, copy=False)
 
@@ -205,8 +205,8 @@ def _scores(where: str, labels: Labels) -> NDArray[np.float64]:
 def digest_of(task: Task) -> str:
     """Digest of a task's kind, classes and examples."""
     # Defaults are left out, so that fields added in future versions do not change digests.
-    values = ((one, getattr(task.kind, one.name)) for one in fields(task.kind))
-    kind = {one.name: value for one, value in values if value != one.default}
+    values = ((field, getattr(task.kind, field.name)) for field in fields(task.kind))
+    kind = {field.name: value for field, value in values if value != field.default}
     digest = hashlib.sha256(repr((kind, task.classes)).encode())
     for name, split in task.splits.items():
         digest.update(f"\n{name} {split.labels.dtype} {len(split)}\n".encode())

@@ -51,19 +51,19 @@ class Examples:
         return np.concatenate([parts[part] for part in self.parts], axis=1)
 
     def check_memory(self, gigabytes: float | None) -> None:
-        """Check that the features of all examples fit into memory twice: training copies its share.
+        """Check that memory can hold the features of all examples twice, as training copies its part of them.
 
         Args:
             gigabytes: Memory that the features may take. None: the free memory.
         """
         width = self.embeddings.shape[1] * (len(self.parts) if len(self.sides) == 2 else 1)
         needed = 2 * 4e-9 * len(self.labels) * width
-        room = free_memory() / 1e9 if gigabytes is None else gigabytes
-        if needed > room:
+        available = free_memory() / 1e9 if gigabytes is None else gigabytes
+        if needed > available:
             raise MemoryError(
                 f"the features of {len(self.labels)} examples of {width} dimensions and the training copies "
-                f"need {needed:.3g} GB, but {room:.3g} GB are available; use the protocol optimum or fast, "
-                "which compute the features of pairs on the fly"
+                f"need {needed:.3g} GB, but {available:.3g} GB are available; use the protocol optimum or "
+                "fast, which compute the features of pairs on the fly"
             )
 
 
@@ -194,7 +194,7 @@ class ScikitLearn:
         require("sklearn", "eval")
         examples.check_memory(self.memory)
         x = examples.features()
-        work = (joblib.delayed(self._one)(x, examples.labels, fit) for fit in fits)
+        work = (joblib.delayed(self._predictions)(x, examples.labels, fit) for fit in fits)
         jobs = num_threads() if self.jobs is None else self.jobs
         classes = []
         for done, predicted in enumerate(joblib.Parallel(jobs, return_as="generator")(work), 1):
@@ -203,7 +203,7 @@ class ScikitLearn:
                 on_progress(done, len(fits))
         return Predictions(np.stack(classes), np.full(len(fits), np.nan))
 
-    def _one(self, x: NDArray[np.float32], y: Labels, fit: Fit) -> Labels:
+    def _predictions(self, x: NDArray[np.float32], y: Labels, fit: Fit) -> Labels:
         import warnings
 
         from sklearn.linear_model import LogisticRegression
@@ -213,7 +213,7 @@ class ScikitLearn:
         if self.solver == "liblinear" and len(np.unique(y[fit.train])) > 2:
             model = OneVsRestClassifier(model)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # this protocol does not wait for convergence
+            warnings.simplefilter("ignore")  # the default stopping rule does not wait for convergence
             model.fit(x[fit.train], y[fit.train])
         predicted: Labels = model.predict(x)
         return predicted
@@ -242,13 +242,13 @@ class Adam:
         nhid: Number of hidden units; 0 for logistic regression.
         optim: Optimiser of torch, perhaps with settings, as in `"sgd,lr=0.1"`.
         batch_size: Examples per step.
-        tenacity: How many times the validation accuracy may fail to rise.
+        tenacity: How many times the validation accuracy may fail to improve.
         epoch_size: Epochs between two validations.
         max_epoch: Maximum number of epochs.
         dropout: Dropout probability of the hidden units.
         seed: Seed of initialisation, batches and dropout.
-        reduction: `"mean"` of the losses of a batch, as in today's torch; or `"sum"`, as in that of 2017,
-            which published scores used: the penalty is relatively smaller then.
+        reduction: `"mean"` of the losses of a batch, as in today's torch; or `"sum"`, as in torch of 2017,
+            which published scores used, and which makes the penalty relatively smaller.
         memory: Gigabytes that features may take. None: the free memory.
     """
 

@@ -25,7 +25,7 @@ Ranks = NDArray[np.int64]
 Progress = Callable[[int, int], None]
 
 _DIRECTIONS = ("i2t", "t2i")
-_AT = (1, 5, 10)
+_RECALL_AT = (1, 5, 10)
 _FOLD = 1000  # images that are ranked against each other
 _BLOCK = 1 << 21  # resampled ranks in a block
 
@@ -44,7 +44,7 @@ class Ranking:
         shared: Whether all pairs of a batch share the negatives, which SentEval does not do, but which is
             much faster.
         batch_size: Pairs per step.
-        tenacity: How many times the recalls on dev may fail to rise.
+        tenacity: How many times the recalls on dev may fail to improve.
         max_epoch: Maximum number of epochs minus 1, as in SentEval.
         seed: Seed of initialisation, batches and negatives.
         device: Device of torch.
@@ -82,13 +82,13 @@ class Recalls(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Retrieval:
-    """Retrieval scores by direction: `"i2t"`, captions of an image, and `"t2i"`, the image of a caption.
+    """Retrieval scores by direction: `"i2t"` finds the captions of an image, `"t2i"` the image of a caption.
 
     Attributes:
         dev_recalls: Best sum of all recalls on dev.
         recalls: Test recalls, means over folds.
         intervals: Confidence intervals by direction and score; images are resampled with their captions.
-        ranks: Number of candidates before the first right one, for each image and each caption.
+        ranks: Number of candidates ranked before the first correct one, for each image and each caption.
         nearest: Nearest image of each test caption.
         epochs: Number of training epochs.
     """
@@ -159,16 +159,16 @@ def retrieve(
 
 def _images(split: Split) -> Embeddings:
     if split.images is None:
-        raise ValueError("retrieval needs the features of images: the attribute images of each split")
+        raise ValueError("retrieval requires the features of images: the attribute images of each split")
     return split.images
 
 
 def _check_order(name: str, split: Split) -> None:
     count = len(_images(split))
-    each, rest = divmod(len(split), count)
-    if rest or not each or (split.labels != np.repeat(np.arange(count), each)).any():
+    per_image, remainder = divmod(len(split), count)
+    if remainder or not per_image or (split.labels != np.repeat(np.arange(count), per_image)).any():
         raise ValueError(
-            f"captions of {name} must be in the order of their images, equally many of each; there are "
+            f"captions of {name} must be in the order of their images, equally many per image; there are "
             f"{len(split)} captions of {count} images"
         )
 
@@ -199,9 +199,9 @@ class _JointSpace:
         for start in range(0, len(order), size):
             batch = order[start : start + size]
             count = ranking.ncontrast * (1 if ranking.shared else len(batch))
-            # Negatives are pairs outside the batch: numbers from `start` on skip it.
-            numbers = [random.randint(0, len(order) - len(batch), count) for _ in range(2)]
-            negatives = [order[np.where(n < start, n, n + len(batch))] for n in numbers]
+            # Negatives are pairs outside the batch: positions from `start` on skip it.
+            positions = [random.randint(0, len(order) - len(batch), count) for _ in range(2)]
+            negatives = [order[np.where(p < start, p, p + len(batch))] for p in positions]
             loss = self._loss(
                 self._projected(images[labels[batch]], 0),
                 self._projected(embeddings[captions[batch]], 2),
@@ -255,29 +255,29 @@ class _JointSpace:
 
 
 def ranks_of(images: Embeddings, captions: Embeddings) -> tuple[dict[str, Ranks], NDArray[np.int64]]:
-    """Ranks of the right candidates by inner product with each query.
+    """Ranks of the correct candidates by inner product with each query.
 
-    Among ties the right ones come last: a constant embedding gains nothing.
+    Among ties, correct candidates are ranked last, so that a constant embedding gains nothing.
 
     Args:
         images: Images `(n, p)`, which are ranked in folds of about a thousand.
         captions: Captions `(k n, p)` in the order of their images.
 
     Returns:
-        By direction, the number of candidates before the first right one; and the nearest image of each
+        By direction, the number of candidates before the first correct one; and the nearest image of each
         caption.
     """
-    each = len(captions) // len(images)
+    per_image = len(captions) // len(images)
     by_fold: dict[str, list[Ranks]] = {direction: [] for direction in _DIRECTIONS}
     nearest = []
     for fold in _folds(len(images)):
-        scores = captions[fold.start * each : fold.stop * each] @ images[fold].T  # [k m, m]
-        right = np.arange(len(scores)) // each
-        positive = scores[np.arange(len(scores)), right]  # [k m]
+        scores = captions[fold.start * per_image : fold.stop * per_image] @ images[fold].T  # [k m, m]
+        correct = np.arange(len(scores)) // per_image
+        positive = scores[np.arange(len(scores)), correct]  # [k m]
         by_fold["t2i"].append(_not_below(scores, positive[:, None]).sum(1) - 1)
-        best = positive.reshape(-1, each).max(1)  # [m]
+        best = positive.reshape(-1, per_image).max(1)  # [m]
         above = _not_below(scores, best).sum(0)
-        by_fold["i2t"].append(above - _not_below(positive.reshape(-1, each), best[:, None]).sum(1))
+        by_fold["i2t"].append(above - _not_below(positive.reshape(-1, per_image), best[:, None]).sum(1))
         nearest.append(fold.start + scores.argmax(1))
     return {key: np.concatenate(ranks) for key, ranks in by_fold.items()}, np.concatenate(nearest)
 
@@ -302,11 +302,11 @@ def recalls(ranks: dict[str, Ranks]) -> dict[str, Recalls]:
     images = len(ranks["i2t"])
     by_direction = {}
     for direction, all_ranks in ranks.items():
-        each = len(all_ranks) // images
-        folds = [all_ranks[fold.start * each : fold.stop * each] for fold in _folds(images)]
-        at = [np.mean([100 * np.mean(fold < k) for fold in folds]) for k in _AT]
-        medians = np.mean([np.floor(np.median(fold)) + 1 for fold in folds])
-        by_direction[direction] = Recalls(*map(float, (*at, medians)))
+        per_image = len(all_ranks) // images
+        folds = [all_ranks[fold.start * per_image : fold.stop * per_image] for fold in _folds(images)]
+        means = [np.mean([100 * np.mean(fold < k) for fold in folds]) for k in _RECALL_AT]
+        median = np.mean([np.floor(np.median(fold)) + 1 for fold in folds])
+        by_direction[direction] = Recalls(*map(float, (*means, median)))
     return by_direction
 
 
@@ -325,8 +325,10 @@ def resampled_recalls(ranks: Sequence[dict[str, Ranks]], resamples: int) -> dict
     images = len(ranks[0]["i2t"])
     scores = {}
     for direction in ranks[0]:
-        by_image = np.stack([of[direction].reshape(images, -1) for of in ranks], axis=1)  # [m, systems, k]
-        for k in _AT:
+        by_image = np.stack(
+            [system[direction].reshape(images, -1) for system in ranks], axis=1
+        )  # [m, systems, k]
+        for k in _RECALL_AT:
             recalled = (by_image < k).mean(2)
             scores[f"{direction}.r{k}"] = 100 * resampled_means(list(recalled.T), resamples, SEED)
         random = np.random.default_rng(SEED)

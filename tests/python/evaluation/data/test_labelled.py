@@ -68,7 +68,7 @@ def test_sentevals_files(tmp_path):
     (tmp_path / "s2.dev").write_text("c\n")
     with pytest.raises(FormatError, match=r"s2\.dev has 1 lines, but .*labels\.dev has 2"):
         read_labelled(tmp_path, split="dev")
-    with pytest.raises(ValueError, match="is a folder, which needs split"):
+    with pytest.raises(ValueError, match="is a folder, which requires split"):
         read_labelled(tmp_path)
 
 
@@ -83,7 +83,7 @@ def test_sentevals_files(tmp_path):
             "a.tsv",
             "x\ty\n1\ta\n",
             ("z", "y"),
-            r"a\.tsv:1: expected columns named z, y: no z among x, y",
+            r"a\.tsv:1: expected columns named z, y, got x, y: no z",
         ),
         ("a.txt", SNLI + "neutral\tx\n", None, r"a\.txt:5: expected 5 columns, got 2"),
         ("a.txt", "-\tx\n-\ty\n", None, "holds no example with a label"),

@@ -331,7 +331,7 @@ def test_wrong_arguments():
         "needs the splits train, dev, test; there are train, dev": {"test": None},
         "features of images must have the same dimensions in all splits, got 20 in train": {"test": narrow},
         "captions of test must be in the order of their images": {"test": mixed},
-        "retrieval needs the features of images": {"test": Split(test.sentences, test.labels)},
+        "retrieval requires the features of images": {"test": Split(test.sentences, test.labels)},
     }
     for message, change in broken.items():
         changed = {name: split for name, split in (splits | change).items() if split is not None}
