@@ -38,9 +38,9 @@ class Context(TiedWordDecoder):
         inner: int = 300,
         window: int = 3,
         decoder_layers: int = 3,
-        **rest: Any,
+        **options: Any,
     ) -> None:
-        super().__init__(words, features, features, **rest)
+        super().__init__(words, features, features, **options)
         kinds = {"gru": nn.GRU, "lstm": nn.LSTM}
         self.encoder = kinds[cell](features, hidden, batch_first=True, bidirectional=True)
         self.pooling = pooling
@@ -152,9 +152,9 @@ class SkipThoughts(TiedWordDecoder):
         hidden: int,
         bidirectional: bool = False,
         tied: bool = False,
-        **rest: Any,
+        **options: Any,
     ) -> None:
-        super().__init__(words, features, features if tied else hidden, tied=tied, **rest)
+        super().__init__(words, features, features if tied else hidden, tied=tied, **options)
         width = hidden // 2 if bidirectional else hidden
         self.encoder = nn.GRU(features, width, batch_first=True, bidirectional=bidirectional)
         self.previous = nn.GRU(features, hidden, batch_first=True)

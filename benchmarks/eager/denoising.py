@@ -13,7 +13,7 @@ from .recurrent_autoencoder import run
 
 
 class StateDecoder(nn.Module):
-    """An LSTM whose initial state is made of z."""
+    """An LSTM whose initial state is computed from z."""
 
     def __init__(self, features: int, code: int, hidden: int) -> None:
         super().__init__()
@@ -26,12 +26,12 @@ class StateDecoder(nn.Module):
 
 
 def noisy(sentence: list[int], drop_words: float, swap_words: float) -> list[int]:
-    """Of words without their end."""
-    left = [word for word in sentence if random.random() >= drop_words]
-    for i in range(0, len(left) - 1, 2):
+    """Drop words, and swap neighbours, at random; the sentence has no end symbol."""
+    words = [word for word in sentence if random.random() >= drop_words]
+    for i in range(0, len(words) - 1, 2):
         if random.random() < swap_words:
-            left[i], left[i + 1] = left[i + 1], left[i]
-    return left
+            words[i], words[i + 1] = words[i + 1], words[i]
+    return words
 
 
 class Denoising(Autoencoder):
@@ -43,9 +43,9 @@ class Denoising(Autoencoder):
         dropout: float = 0.5,
         drop_words: float = 0.1,
         swap_words: float = 0.1,
-        **rest: Any,
+        **options: Any,
     ) -> None:
-        super().__init__(words, features, hidden, **rest)
+        super().__init__(words, features, hidden, **options)
         self.drop_words, self.swap_words = drop_words, swap_words
         self.encoder = nn.LSTM(features, hidden, batch_first=True)
         self.decoder = StateDecoder(features, hidden, hidden)

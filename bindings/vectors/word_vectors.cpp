@@ -96,7 +96,7 @@ py::tuple lookup(const WordVectors& self, const Tokenizer& tokenizer, const py::
 py::list most_similar(const WordVectors& self, const py::array_t<float, py::array::c_style>& query,
                       std::int64_t k, const std::vector<std::int32_t>& exclude) {
   ST_CHECK(query.ndim() == 1 && query.size() == self.dim(), InvalidInput, "the query must be a vector of ",
-           self.dim(), " numbers, got ", query.size());
+           self.dim(), " dimensions, got ", query.size());
   std::vector<std::pair<std::int32_t, float>> nearest;
   {
     const WithoutGil release;

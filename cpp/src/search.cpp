@@ -50,7 +50,7 @@ void normalize_rows(MutableRef<float> rows) {
 void similarities(const ConstRef<float>& a, const ConstRef<float>& b, Similarity similarity,
                   MutableRef<float> out) {
   ST_CHECK(a.cols() == b.cols(), InvalidInput, "similarity: rows of ", a.cols(), " and of ", b.cols(),
-           " numbers");
+           " dimensions");
   Vector by_row(a.rows()), by_column(b.rows());
   if (similarity == Similarity::cosine) {
     const bool usual = inverse_lengths(a, 0, a.rows(), by_row.data());
@@ -89,7 +89,7 @@ NearestRows::NearestRows(const ConstRef<float>& queries, std::int64_t k, Similar
 
 void NearestRows::add(const ConstRef<float>& rows) {
   ST_CHECK(rows.cols() == queries_.cols(), InvalidInput, "semantic_search: queries of ", queries_.cols(),
-           " numbers and corpus rows of ", rows.cols());
+           " dimensions and corpus rows of ", rows.cols());
   Matrix tile(std::min(kQueries, queries()), std::min<std::int64_t>(kRows, rows.rows()));
   Vector scale(tile.cols());
   Matrix unit;  // normalised rows, if needed

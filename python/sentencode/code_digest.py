@@ -91,12 +91,12 @@ def _parts(value: Any, seen: _Seen) -> Iterator[str]:
     elif isinstance(value, Mapping):
         yield from _all_parts(f"mapping {len(value)}", (x for item in value.items() for x in item), seen)
     elif isinstance(value, set | frozenset):
-        yield from sorted("".join(_parts(one, dict(seen))) for one in value)
+        yield from sorted("".join(_parts(item, dict(seen))) for item in value)
     elif is_dataclass(value):
         yield from _class_parts(type(value), seen)
-        for one in fields(value):
-            yield one.name
-            yield from _parts(getattr(value, one.name), seen)
+        for field in fields(value):
+            yield field.name
+            yield from _parts(getattr(value, field.name), seen)
     elif hasattr(value, "__dict__") and not _installed(type(value)):
         yield from _class_parts(type(value), seen)
         yield from _parts(vars(value), seen)
@@ -134,8 +134,9 @@ def _code_parts(code: CodeType, seen: _Seen) -> Iterator[str]:
 
 def _globals_of(code: CodeType) -> set[str]:
     """Global names that a function, or a function within it, reads."""
-    names = {one.argval for one in dis.get_instructions(code) if one.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
-    return names.union(*(_globals_of(one) for one in code.co_consts if isinstance(one, CodeType)))
+    reads = (step for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"))
+    names = {read.argval for read in reads}
+    return names.union(*(_globals_of(inner) for inner in code.co_consts if isinstance(inner, CodeType)))
 
 
 def _class_parts(kind: type, seen: _Seen) -> Iterator[str]:

@@ -181,7 +181,7 @@ def read_archive(path: StrPath, names: Iterable[str]) -> dict[str, NDArray[Any]]
         try:
             with zipfile.ZipFile(file) as archive:
                 members = {info.filename: info for info in archive.infolist()}
-                chosen = [(one, members[f"{one}.npy"]) for one in names if f"{one}.npy" in members]
+                chosen = [(key, members[f"{key}.npy"]) for key in names if f"{key}.npy" in members]
                 size = sum(info.file_size for _, info in chosen)
                 if size > most:
                     raise FormatError(

@@ -4,8 +4,8 @@ import os
 import sys
 from pathlib import Path
 
-# The tests with another default dtype of torch's, as some programs set it: networks are float32 all the same.
-# What is made outside of the package has torch's usual default, because it stands for what a user passes.
+# Runs the tests with another default dtype of torch, as some programs set it; networks are float32 anyway.
+# Tensors that tests create have torch's usual default, because they stand for a user's tensors.
 if dtype := os.environ.get("SENTENCODE_TEST_DTYPE"):
     import torch
     from torch.overrides import TorchFunctionMode
@@ -13,7 +13,7 @@ if dtype := os.environ.get("SENTENCODE_TEST_DTYPE"):
     import sentencode
 
     class UsualDefaultOutside(TorchFunctionMode):
-        """Runs what others than the package call in torch with float32 as the default."""
+        """Runs torch functions that code outside of the package calls with float32 as the default."""
 
         library, package = (str(Path(module.__file__).parent) for module in (torch, sentencode))
 

@@ -26,7 +26,7 @@ Matrix Autoencoder::states(const Matrix& x) const {
 }
 
 Matrix Autoencoder::decode(const Vector& h, std::int64_t l) const {
-  ST_CHECK(h.size() == hidden(), InvalidInput, "a state has ", hidden(), " numbers, got ", h.size());
+  ST_CHECK(h.size() == hidden(), InvalidInput, "a state has ", hidden(), " dimensions, got ", h.size());
   ST_CHECK(l >= 0, InvalidInput, "length must not be negative, got ", l);
   const Recursion recursion(*this);
   Matrix states = Matrix::Zero(l, hidden()), x = Matrix::Zero(l, dim());

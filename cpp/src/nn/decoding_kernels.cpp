@@ -45,14 +45,14 @@ ST_VERSIONS void most_likely(const float* logits, std::int64_t size, std::int64_
     for (std::int64_t n = 0; n < kBlock; ++n) insert(i + n);
   }
   for (; i < size; ++i) insert(i);
-  const float most = log_p[0];
+  const float max = log_p[0];
   float lanes[kLanes] = {};
   for (i = 0; i + kLanes <= size; i += kLanes) {
-    for (std::int64_t n = 0; n < kLanes; ++n) lanes[n] += fast_exp(logits[i + n] - most);
+    for (std::int64_t n = 0; n < kLanes; ++n) lanes[n] += fast_exp(logits[i + n] - max);
   }
-  for (; i < size; ++i) lanes[0] += fast_exp(logits[i] - most);
-  const float norm = most + std::log(total(lanes));
-  for (std::int64_t j = 0; j < k; ++j) log_p[j] -= norm;
+  for (; i < size; ++i) lanes[0] += fast_exp(logits[i] - max);
+  const float log_sum = max + std::log(total(lanes));
+  for (std::int64_t j = 0; j < k; ++j) log_p[j] -= log_sum;
 }
 
 }  // namespace sentencode::nn

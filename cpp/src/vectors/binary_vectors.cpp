@@ -16,7 +16,7 @@ class BinaryVectors final : public VectorsReader {
     header_ = header;
     dim_ = header.dim;
     if (options.dim > 0 && options.dim != dim_) {
-      fail("the header says ", dim_, " numbers a word, expected ", options.dim);
+      fail("the header says ", dim_, " dimensions, expected ", options.dim);
     }
     whole_ = options.limit <= 0 || options.limit >= header_->rows;
     if (!whole_) header_->rows = options.limit;
@@ -30,13 +30,13 @@ class BinaryVectors final : public VectorsReader {
     if (planned_ == header_->rows && whole_) {
       do {
         if (bytes.find_first_not_of('\n') != std::string::npos) {
-          fail("the header says ", header_->rows, " words of ", dim_, " numbers, but more follows them");
+          fail("the header says ", header_->rows, " words of ", dim_, " dimensions, but more data follow");
         }
         bytes.clear();
       } while (append_bytes(bytes, options_.block_bytes, input_) > 0);
     }
     while (planned_ < header_->rows) {
-      const std::size_t got = append_bytes(bytes, options_.block_bytes, input_);
+      const std::size_t read = append_bytes(bytes, options_.block_bytes, input_);
       const std::size_t part_bytes = bytes.size() / kPartsPerBlock + 1;
       std::size_t begin = 0, at = 0;
       while (planned_ < header_->rows) {
@@ -54,7 +54,7 @@ class BinaryVectors final : public VectorsReader {
         carry_.assign(bytes, at);
         return;
       }
-      if (got == 0)
+      if (read == 0)
         fail("the header says ", header_->rows, " words, but word ", planned_ + 1, " is incomplete");
     }
   }
@@ -63,9 +63,9 @@ class BinaryVectors final : public VectorsReader {
     std::vector<float> values(static_cast<std::size_t>(dim_));
     while (!part.empty()) {
       const std::size_t end = record_end(part);
-      std::string_view word = part.substr(0, end - number_bytes() - 1);
+      std::string_view word = part.substr(0, end - vector_bytes() - 1);
       if (word.starts_with('\n')) word.remove_prefix(1);
-      std::memcpy(values.data(), part.data() + (end - number_bytes()), number_bytes());
+      std::memcpy(values.data(), part.data() + (end - vector_bytes()), vector_bytes());
       ++piece.units;
       ++piece.read;
       if (wanted(word) && !add_row(word, values, piece)) return;
@@ -76,7 +76,7 @@ class BinaryVectors final : public VectorsReader {
   const char* unit() const override { return "vector"; }
 
  private:
-  std::size_t number_bytes() const { return static_cast<std::size_t>(dim_) * sizeof(float); }
+  std::size_t vector_bytes() const { return static_cast<std::size_t>(dim_) * sizeof(float); }
 
   /// Bytes of the first row, or 0 if it is incomplete. The original program writes a line feed after each
   /// row, others do not: it is read with the next row.
@@ -85,13 +85,13 @@ class BinaryVectors final : public VectorsReader {
     if (space == std::string_view::npos && bytes.size() >= kMaxWord) {
       fail("no space ends word ", planned_ + 1, " within ", kMaxWord, " bytes; this is no word2vec file");
     }
-    return space == std::string_view::npos || bytes.size() - space - 1 < number_bytes()
+    return space == std::string_view::npos || bytes.size() - space - 1 < vector_bytes()
                ? 0
-               : space + 1 + number_bytes();
+               : space + 1 + vector_bytes();
   }
 
   std::string carry_;
-  bool whole_ = true;  // the end of the file was reached
+  bool whole_ = true;  // all words are read: nothing may follow them
 };
 
 }  // namespace

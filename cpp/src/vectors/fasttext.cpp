@@ -162,7 +162,7 @@ std::shared_ptr<const WordVectors> read_fasttext(ByteReader& input, std::string 
   Source source(input, std::move(head));
   const Args args = read_args(source);
   ST_CHECK(options.dim == 0 || options.dim == args.dim, FormatError, input.path(), ": has ", args.dim,
-           " numbers a word, expected ", options.dim);
+           " dimensions, expected ", options.dim);
 
   constexpr std::string_view kDictionary = "the dictionary";
   const auto size = source.number<std::int32_t>(kDictionary),

@@ -127,7 +127,7 @@ std::shared_ptr<const WordVectors> open_native(const std::string& path, const Re
   auto vectors = WordVectors::open(path, options.oov);
   if (report != nullptr) *report = {.rows = vectors->size()};
   ST_CHECK(options.dim == 0 || options.dim == vectors->dim(), FormatError, path, ": has ", vectors->dim(),
-           " numbers a word, expected ", options.dim);
+           " dimensions, expected ", options.dim);
   if (options.limit > 0 && options.limit < vectors->size()) vectors = vectors->first(options.limit);
   if (options.only != nullptr) vectors = vectors->only(*options.only);
   const Storage storage = options.storage.value_or(vectors->storage());

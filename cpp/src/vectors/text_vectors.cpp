@@ -22,7 +22,7 @@ class TextVectors final : public VectorsReader {
     units_ = header ? 1 : 0;
     dim_ = header ? header->dim : options.dim > 0 ? options.dim : guess_dim(head);
     if (options.dim > 0 && options.dim != dim_) {
-      fail("the header says ", dim_, " numbers a word, expected ", options.dim);
+      fail("the header says ", dim_, " dimensions, expected ", options.dim);
     }
   }
 

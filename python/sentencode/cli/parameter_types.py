@@ -26,8 +26,8 @@ def types_of(classes: Iterable[type], defaults: Mapping[str, Any]) -> dict[str, 
         defaults: All parameters and their defaults. Without an annotation, the type of the default is used.
     """
     types: dict[str, str] = {}
-    for one in classes:
-        for annotated in (vars(one).get("__init__"), one):
+    for cls in classes:
+        for annotated in (vars(cls).get("__init__"), cls):
             for name, annotation in getattr(annotated, "__annotations__", {}).items():
                 if annotation != "Any":
                     types.setdefault(name, str(annotation))
@@ -51,11 +51,11 @@ def check_type(name: str, value: Any, annotation: str) -> None:
         ValueError: [encoder] hidden must be a whole number, got 2.5 (float)
     """
     text = re.sub(r"Literal\[[^]]*\]", "str", annotation)
-    names = [one.strip() for one in text.split("|")]
-    if not set(names) <= set(_NAMES):
+    types = [part.strip() for part in text.split("|")]
+    if not set(types) <= set(_NAMES):
         return
-    for one in names:
-        if isinstance(value, _NAMES[one][0]) and (one == "bool" or not isinstance(value, bool)):
+    for kind in types:
+        if isinstance(value, _NAMES[kind][0]) and (kind == "bool" or not isinstance(value, bool)):
             return
-    expected = " or ".join(_NAMES[one][1] for one in names)
+    expected = " or ".join(_NAMES[kind][1] for kind in types)
     raise ValueError(f"{name} must be {expected}, got {value!r:.60} ({type(value).__name__})")

@@ -179,7 +179,7 @@ def _value(table: str, key: str, value: Any, folder: Path, shown: str) -> Any:
 
 def _absolute(value: Any, folder: Path, shown: str) -> Any:
     if isinstance(value, list) and value:
-        return [_absolute(one, folder, shown) for one in value]
+        return [_absolute(path, folder, shown) for path in value]
     if not isinstance(value, str) or not value:
         raise ValueError(f"{shown} must be a path, got {value!r}")
     return os.path.normpath(folder / Path(value).expanduser())
@@ -261,9 +261,9 @@ def _may_be_none(kind: type[NeuralEncoder], name: str) -> bool:
     """Whether False stands for a parameter's None, which TOML lacks: its type has None, and no bool."""
     from ..training import TrainingOptions
 
-    annotated = (part for base in kind.__mro__ for part in (vars(base).get("__init__"), base))
-    for one in (*annotated, TrainingOptions):
-        annotation = getattr(one, "__annotations__", {}).get(name)
+    owners = (owner for base in kind.__mro__ for owner in (vars(base).get("__init__"), base))
+    for owner in (*owners, TrainingOptions):
+        annotation = getattr(owner, "__annotations__", {}).get(name)
         if annotation not in (None, "Any"):
             return "None" in str(annotation) and "bool" not in str(annotation)
     return not isinstance(kind.task_class.parameters.get(name, True), bool)

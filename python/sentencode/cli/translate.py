@@ -138,7 +138,7 @@ def _translations(
     while group := list(islice(lines, _LINES)):
         if skip < len(group):
             translated = model.translate(prepare(group), **parameters, ensemble=ensemble, scores=True)
-            text = [_line(one, restore, options) for one in translated[skip:]]
+            text = [_line(translation, restore, options) for translation in translated[skip:]]
             yield "".join(text).encode("utf-8", "surrogatepass"), len(text)
         skip = max(0, skip - len(group))
         if options.sample:

@@ -141,9 +141,9 @@ def draw_alignment(
     other = ax.secondary_yaxis("right")
     other.set_yticks(right, target)
     ax.set_xticks([])
-    for of in (ax, other):
-        of.tick_params(length=0)
-        for spine in of.spines.values():
+    for axis in (ax, other):
+        axis.tick_params(length=0)
+        for spine in axis.spines.values():
             spine.set_visible(False)
     return ax
 

@@ -158,7 +158,10 @@ class Bench:
             variant = replace(row, options={**row.options, name: value})
             run = slug(f"{label} {name} {value}")
             runs[run] = (*self.trained(variant, run, seed), f"{name} {value}")
-        dev = {run: max(one.accuracy for one in history.validations) for run, (_, history, _) in runs.items()}
+        dev = {
+            run: max(validation.accuracy for validation in history.validations)
+            for run, (_, history, _) in runs.items()
+        }
         best = max(dev, key=lambda run: dev[run])
         tried = {setting: dev[run] for run, (*_, setting) in runs.items()}
         files = {"encoder": f"{best}.sentencode", "tried": tried, "taken": runs[best][2]}
@@ -354,7 +357,9 @@ def _training_results(history: History) -> Result:
         "sentences_per_second": sentences / seconds,
         "minutes_per_1000_batches": 1000 * seconds / 60 / len(history.steps),
     }
-    result["validations"] = [[one.step, one.loss, _finite(one.accuracy)] for one in history.validations]
+    result["validations"] = [
+        [validation.step, validation.loss, _finite(validation.accuracy)] for validation in history.validations
+    ]
     if figures := history.steps[-1].figures:
         result["figures"] = {"first": history.steps[0].figures, "last": figures}
     for best in [validation for validation in history.validations if validation.best][-1:]:

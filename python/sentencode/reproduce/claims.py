@@ -157,7 +157,7 @@ def _tested(both: Sequence[Sequence[Evaluated]], task: str) -> Result:
     if any(result.headline != "acc" for runs in results for result in runs):
         return {}
     outputs = [[result.predictions["test"] for result in runs] for runs in results]
-    correct = [np.mean([one.per_seed == one.gold for one in runs], axis=(0, 1)) for runs in outputs]
+    correct = [np.mean([run.per_seed == run.gold for run in runs], axis=(0, 1)) for runs in outputs]
     p = {"examples": paired_t_test(*correct).p_one_tailed}
     accuracies = [[result.figure("acc") for result in runs] for runs in results]
     if len(accuracies[0]) == len(accuracies[1]) > 1:

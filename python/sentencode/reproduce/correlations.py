@@ -169,12 +169,12 @@ class Correlations(Table):
             scores = {name: values for name, values in scores.items() if column in values}
             if len(scores) < _FEWEST:
                 continue
-            common = [one for one in self.metrics if all(one in values for values in scores.values())]
-            constant = [one for one in common if len({values[one] for values in scores.values()}) == 1]
-            if metrics := [one for one in common if one not in constant]:
+            common = [name for name in self.metrics if all(name in values for values in scores.values())]
+            constant = [name for name in common if len({values[name] for values in scores.values()}) == 1]
+            if metrics := [name for name in common if name not in constant]:
                 bleu = np.array([values[column] for values in scores.values()])
                 heads = np.array([self.heads.get(name, math.nan) for name in scores])
-                table = np.array([[values[one] for one in metrics] for values in scores.values()])
+                table = np.array([[values[name] for name in metrics] for values in scores.values()])
                 yield language, _Encoders(list(scores), metrics, constant, bleu, heads, table)
 
     @staticmethod

@@ -247,5 +247,5 @@ class Family(Experiment):
         for result in results:
             if bases and "missing" not in result and result["row"] != self.baseline:
                 base = bases.get(result["seed"], next(iter(bases.values())))
-                both = [bench.report_of(one["row"], one["seed"]) for one in (result, base)]
-                result["less"] = paired(both[0], both[1], resamples)
+                ours, baseline = (bench.report_of(run["row"], run["seed"]) for run in (result, base))
+                result["less"] = paired(ours, baseline, resamples)

@@ -58,7 +58,9 @@ class Epochs(Table):
         """The kind of weights, the number of heads and the curve (mean of the seeds, percent) of each row."""
         for kind, rows in self.lines.items():
             for heads, row in rows.items():
-                runs = [[100 * one[2] for one in result["validations"]] for result in report.of(row)]
+                runs = [
+                    [100 * accuracy for *_, accuracy in result["validations"]] for result in report.of(row)
+                ]
                 if runs:
                     yield kind, heads, [statistics.fmean(at) for at in zip(*runs, strict=False)]
 

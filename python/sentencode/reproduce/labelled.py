@@ -148,9 +148,9 @@ def labels_of(
     Raises:
         ValueError: No example is left.
     """
-    tested = {_key(one) for test in tests.values() for one in test.sentences}
+    tested = {_key(example) for test in tests.values() for example in test.sentences}
     parts = [
-        [(_key(one), one, label) for one, label in zip(part.sentences, part.labels, strict=True)]
+        [(_key(example), example, label) for example, label in zip(part.sentences, part.labels, strict=True)]
         for part in train
     ]
     untested = [[row for row in part if row[0] not in tested] for part in parts]
@@ -168,7 +168,7 @@ def labels_of(
             selected += groups[keys.pop()]
         held = len(selected)
         valid = Examples(*([row[i] for row in selected] for i in (0, 1)))
-    validated = {_key(one) for one in valid.sentences}
+    validated = {_key(example) for example in valid.sentences}
     rows = [row for part in untested for row in part if row[0] not in validated]
     facts["also_validated"] = sum(map(len, untested)) - len(rows) - held
     if most is not None and most < len(rows):
@@ -236,7 +236,8 @@ def _identities(file: File) -> list[dict[str, str]]:
 
 def _joined(parts: Sequence[Labelled]) -> Examples:
     return Examples(
-        [one for part in parts for one in part.sentences], [one for part in parts for one in part.labels]
+        [example for part in parts for example in part.sentences],
+        [label for part in parts for label in part.labels],
     )
 
 

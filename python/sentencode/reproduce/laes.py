@@ -446,7 +446,7 @@ def _differences(cells: Sequence[Result], resamples: int, seed: int) -> None:
     baselines = {cell["task"]: cell for cell in cells if cell["row"] == BASELINE}
     for cell in cells:
         baseline = baselines.get(cell["task"], cell)
-        both = [one["splits"]["test"]["pearson"] for one in (cell, baseline)]
+        both = [scores["splits"]["test"]["pearson"] for scores in (cell, baseline)]
         if baseline is cell or None in both:
             continue
         low, high = bootstrap_difference(

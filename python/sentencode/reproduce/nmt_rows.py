@@ -161,7 +161,7 @@ def _inner(corpus: str, architecture: str, heads: int, wide: str = "", size: int
 
 def _plain(corpus: str, *architectures: str) -> dict[str, Row]:
     """Rows without inner attention."""
-    return {f"{corpus}-{one.upper().replace('_', '-')}": _row(one, corpus) for one in architectures}
+    return {f"{corpus}-{name.upper().replace('_', '-')}": _row(name, corpus) for name in architectures}
 
 
 _TWICE, _FOURFOLD = ", twice as wide", ", four times as wide"

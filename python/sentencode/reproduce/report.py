@@ -161,7 +161,7 @@ class Report:
 
     def marked(self, columns: Sequence[str], figures: Mapping[str, str]) -> list[str]:
         """Figures of the paper, marked where they depend on another protocol than ours."""
-        learnt = {f"{one.task} {one.metric}" for one in self.other_protocol_figures()}
+        learnt = {f"{figure.task} {figure.metric}" for figure in self.other_protocol_figures()}
         marks = ((column, f" {MARK}" if column in learnt else "") for column in columns)
         return [figures[column] + mark if column in figures else MISSING for column, mark in marks]
 

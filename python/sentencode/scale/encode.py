@@ -256,8 +256,8 @@ def _check_same(folder: Folder, before: dict[str, Any], now: dict[str, Any]) -> 
         raise ValueError(
             f"{where} with shards of {before['shard_size']} bytes, now {now['shard_size']}{again}"
         )
-    old = {one["path"]: one for one in before["inputs"]}
-    new = {one["path"]: one for one in now["inputs"]}
+    old = {file["path"]: file for file in before["inputs"]}
+    new = {file["path"]: file for file in now["inputs"]}
     for path in [*new, *old]:
         if path not in old:
             raise ValueError(f"{where} without the input {path}{again}")
@@ -268,12 +268,12 @@ def _check_same(folder: Folder, before: dict[str, Any], now: dict[str, Any]) -> 
                 f"{where} from another {path}: it had {old[path]['bytes']:,} bytes, now "
                 f"{new[path]['bytes']:,}, and has changed since{again}"
             )
-    old_paths, new_paths = ([one["path"] for one in each["inputs"]] for each in (before, now))
-    for i, (one, other) in enumerate(zip_longest(old_paths, new_paths)):  # a path may occur twice
-        if one != other:
+    old_paths, new_paths = ([file["path"] for file in run["inputs"]] for run in (before, now))
+    for i, (old_path, new_path) in enumerate(zip_longest(old_paths, new_paths)):  # a path may occur twice
+        if old_path != new_path:
             raise ValueError(
-                f"{where} with its inputs in another order or number: inputs[{i}] was {one}, now {other}"
-                f"{again}"
+                f"{where} with its inputs in another order or number: inputs[{i}] was {old_path}, "
+                f"now {new_path}{again}"
             )
 
 

@@ -110,7 +110,7 @@ def _below(url: str) -> tuple[str, list[str]]:
         root, prefix = f"{scheme}://{location.rstrip('/')}", inner.rstrip("/")
         names = fs.find(inner)  # the file itself, or all files of a folder
     else:
-        root, prefix = (_WILDCARD.split(one)[0] for one in (url, inner))
+        root, prefix = (_WILDCARD.split(name)[0] for name in (url, inner))
         names = []
         for name, info in fs.glob(inner, detail=True).items():
             names += fs.find(name) if info["type"] == "directory" else [name]

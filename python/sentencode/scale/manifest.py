@@ -154,5 +154,5 @@ def _check_shape(value: Any, shape: Any, where: str = "it") -> None:
 
 def _check_type(value: Any, kind: Any, where: str) -> None:
     if not isinstance(value, kind):
-        expected = " or ".join(one.__name__ for one in (kind if isinstance(kind, tuple) else (kind,)))
+        expected = " or ".join(cls.__name__ for cls in (kind if isinstance(kind, tuple) else (kind,)))
         raise ValueError(f"{where}: expected {expected}, got {value!r:.60}")

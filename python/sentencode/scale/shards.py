@@ -88,20 +88,20 @@ def shards_of(inputs: Iterable[Input], columns: Columns, size: int) -> tuple[lis
         ValueError: A file of text is to have a column, or a file has more than 100,000 shards.
     """
     inputs = list(inputs)
-    for one in inputs:
-        _check_columns(one, columns)
+    for file in inputs:
+        _check_columns(file, columns)
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        pieces_and_types = list(pool.map(lambda one: _pieces(one, columns, size), inputs))
+        pieces_and_types = list(pool.map(lambda file: _pieces(file, columns, size), inputs))
     if columns.id is not None:
-        types = {kind: one.path for one, (_, kind) in zip(inputs, pieces_and_types, strict=True)}
+        types = {kind: file.path for file, (_, kind) in zip(inputs, pieces_and_types, strict=True)}
         types.pop(None, None)
         if len(types) > 1:
             (kind, first), (other, second) = list(types.items())[:2]
             raise FormatError(f"column {columns.id!r} is {kind} in {first} and {other} in {second}")
         columns = Columns(columns.text, columns.id, next(iter(types), pyarrow().string()))
     shards: list[Shard] = []
-    for one, (pieces, _) in zip(inputs, pieces_and_types, strict=True):
-        shards += [Shard(len(shards) + i, one, *piece) for i, piece in enumerate(pieces)]
+    for file, (pieces, _) in zip(inputs, pieces_and_types, strict=True):
+        shards += [Shard(len(shards) + i, file, *piece) for i, piece in enumerate(pieces)]
     return shards, columns
 
 

@@ -121,7 +121,7 @@ TEST_F(ReadVectors, ErrorsNameThePosition) {
     EXPECT_THROW_WITH(read(bad.content), FormatError, bad.message);
   }
   EXPECT_THROW_WITH(read("2 3\na 1 2 3\nb 4 5 6\n", {.dim = 4}), FormatError,
-                    "the header says 3 numbers a word, expected 4");
+                    "the header says 3 dimensions, expected 4");
   EXPECT_THROW_WITH(read("a 1 70000\n", {.storage = Storage::float16}), FormatError, "too large for float16");
   EXPECT_THROW_WITH(read("a 1 2\n", {.format = VectorFormat::word2vec_binary}), FormatError,
                     "expected a header line");
@@ -141,7 +141,7 @@ TEST_F(ReadVectors, ReadsWord2vecBinaryWithAndWithoutLineFeeds) {
   // A header that does not match the content: too few words, or another dimension.
   const std::string two = "a " + raw({1, 2}) + "b " + raw({3, 4});
   EXPECT_THROW_WITH(read("1 2\n" + two), FormatError,
-                    "the header says 1 words of 2 numbers, but more follows");
+                    "the header says 1 words of 2 dimensions, but more data follow");
   EXPECT_EQ(read("2 2\n" + two, {.limit = 1})->size(), 1);
   EXPECT_EQ(read("2 2\n" + two + "\n\n")->size(), 2);
 }
@@ -257,7 +257,7 @@ TEST_F(ReadVectors, OpensTheNativeFormat) {
   EXPECT_EQ(less->size(), 1);
   EXPECT_EQ(less->storage(), Storage::float32);
   EXPECT_THROW_WITH(read_vectors(folder.path("native"), {.dim = 3}), FormatError,
-                    "has 2 numbers a word, expected 3");
+                    "has 2 dimensions, expected 3");
 }
 
 TEST_F(ReadVectors, SurvivesTruncationAndFlippedBits) {

@@ -51,7 +51,7 @@ def run_python(code: str, names: dict[str, object], where: str) -> str:
 
 
 def run_console(fence: str) -> tuple[str, str]:
-    """What the lines after "$ ", gone on with by "> ", print together; what the page says that they do."""
+    """Return what the commands after "$ " (continued after "> ") print, and what the page shows."""
     lines = fence.splitlines()
     typed = ("$ ", "> ")
     commands = [line[2:] for line in lines if line.startswith(typed)]

@@ -48,7 +48,7 @@ def test_fits_the_same_encoder_as_the_core(vectors, sentences, options, device):
 
 @pytest.fixture(scope="module")
 def wide_table():
-    """Vectors of 130 numbers, and sentences: from 128 on, products are float."""
+    """130-dimensional vectors, and sentences: from 128 dimensions on, products are float."""
     rng = np.random.default_rng(3)
     words = [f"w{i}" for i in range(400)]
     table = se.WordVectors.from_array(words, rng.normal(size=(400, 130)).astype(np.float32))

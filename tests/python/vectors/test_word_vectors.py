@@ -273,7 +273,7 @@ def test_most_similar_matches_numpy():
         assert [word for word, _ in neighbours] == names
         assert np.allclose([score for _, score in neighbours], scores, atol=1e-6)
     assert vectors.similarity("w1", "w2") == pytest.approx(float(unit[1] @ unit[2]), abs=1e-6)
-    with pytest.raises(ValueError, match="a vector of 20 numbers, got 3"):
+    with pytest.raises(ValueError, match=r"a vector of 20 .*, got 3"):
         vectors.most_similar([1.0, 2.0, 3.0])
 
 

@@ -48,7 +48,7 @@ def bleu(
 
     Args:
         translations: Detokenized translations with capitals: texts, or the name of a file with one per line.
-        *references: References, as many; an argument for each reference of a sentence.
+        *references: References, as many as translations; one argument per reference of a sentence.
         lowercase: Whether case is ignored.
         tokenize: Tokenizer of sacrebleu: "13a", "intl", "zh", "char", "none", ...
         confidence: Confidence level of the interval.
@@ -105,8 +105,8 @@ def bleu(
     single = metrics.BLEU(lowercase=lowercase, tokenize=tokenize, force=True, effective_order=True)
     counts = np.array(
         [
-            [one.sys_len, one.ref_len, *one.counts, *one.totals]
-            for one in map(single.sentence_score, hypotheses, zip(*all_references, strict=True))
+            [sentence.sys_len, sentence.ref_len, *sentence.counts, *sentence.totals]
+            for sentence in map(single.sentence_score, hypotheses, zip(*all_references, strict=True))
         ]
     )
     sums = np.rint(resampled_means(list(counts.T), resamples, seed) * len(counts)).astype(int)

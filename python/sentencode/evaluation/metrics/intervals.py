@@ -258,7 +258,7 @@ def f1_of_resamples(
     predicted: Sequence[ArrayLike], gold: ArrayLike, resamples: int, seed: int
 ) -> NDArray[np.float64]:
     """F1 scores of class 1 of several systems on the same resamples, `(resamples, systems)`."""
-    columns = [column for one in predicted for column in f1_columns(one, gold, 1)]
+    columns = [column for system in predicted for column in f1_columns(system, gold, 1)]
     means = resampled_means(columns, resamples, seed)
     return f1_of_means(means.reshape(resamples, len(predicted), 2))
 

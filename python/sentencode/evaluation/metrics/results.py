@@ -360,11 +360,11 @@ def examples_of(*results: TaskResult) -> dict[str, Split]:
 def plain(value: Any) -> Any:
     """A value for JSON, in which NaN and infinity are strings."""
     if isinstance(value, Mapping):
-        return {str(key): plain(one) for key, one in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, np.ndarray):
         return plain(value.tolist())
     if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
+        return [plain(item) for item in value]
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
@@ -375,8 +375,8 @@ def plain(value: Any) -> Any:
 def _figures(value: Any) -> Any:
     """Scores from JSON: SentEval's pairs (correlation, p-value) are tuples, `yhat` an array."""
     if isinstance(value, dict):
-        return {key: np.asarray(one) if key == "yhat" else _figures(one) for key, one in value.items()}
+        return {key: np.asarray(item) if key == "yhat" else _figures(item) for key, item in value.items()}
     if isinstance(value, list):
         # Recalls are a list of tuples.
-        return [tuple(one) for one in value] if value and isinstance(value[0], list) else tuple(value)
+        return [tuple(recalls) for recalls in value] if value and isinstance(value[0], list) else tuple(value)
     return float(value) if isinstance(value, str) else value

@@ -168,7 +168,7 @@ def convergence(*solutions: _Converged) -> dict[str, float]:
         The figures by name; empty if the solver does not report them.
     """
     gaps, iterations, short = (
-        [values for one in solutions if (values := getattr(one, name)) is not None]
+        [values for solution in solutions if (values := getattr(solution, name)) is not None]
         for name in ("gaps", "iterations", "short")
     )
     if not short:

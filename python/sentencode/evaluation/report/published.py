@@ -150,7 +150,8 @@ def published_for(task: str, metric: str, *, split: str = "test") -> tuple[Publi
         InferSent 0.76 003
         cs-FINAL-CTX 0.74 003
     """
-    figures = [one for one in _figures() if (one.task, one.metric, one.split) == (task, metric, split)]
+    wanted = (task, metric, split)
+    figures = [figure for figure in _figures() if (figure.task, figure.metric, figure.split) == wanted]
     return tuple(sorted(figures, key=lambda figure: -figure.value))
 
 

@@ -51,11 +51,11 @@ def _check_result(where: str, result: Any) -> None:
 
 def _check_figures(where: str, value: Any) -> None:
     if isinstance(value, dict):
-        for key, one in value.items():
-            _check_figures(f"{where}.{key}", one)
+        for key, item in value.items():
+            _check_figures(f"{where}.{key}", item)
     elif isinstance(value, list):
-        for one in value:
-            _check_figures(where, one)
+        for item in value:
+            _check_figures(where, item)
     else:
         _number(where, value)
 
