@@ -1,4 +1,4 @@
-"""How long GloVe text takes to parse, against gensim, and the native file to open again."""
+"""Time to parse GloVe text, compared with gensim, and to open the native file."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def main() -> None:
     )
     ours, theirs = results["sentencode"][0], results["gensim"][0]
     if ours["words"] != theirs["words"] or not np.isclose(ours["sum"], theirs["sum"], rtol=1e-5):
-        raise SystemExit(f"the two read different things: {ours} and {theirs}")
+        raise SystemExit(f"the two read different vectors: {ours} and {theirs}")
     seconds = {name: median(runs, "seconds") for name, runs in results.items()}
 
     print(machine())
@@ -63,13 +63,13 @@ def main() -> None:
     ratio = seconds["gensim"] / seconds["sentencode"]
     print(f"sentencode against gensim: {ratio:.1f} {verdict(ratio, TARGET)}")
     opened = 1000 * seconds["native file"]
-    aim = verdict(opened, OPEN_MILLISECONDS, at_least=False)
-    print(f"opening the native file, one row read: {opened:.2f} ms {aim}")
+    met = verdict(opened, OPEN_MILLISECONDS, at_least=False)
+    print(f"opening the native file and reading one row: {opened:.2f} ms {met}")
     write_json(args.json, results=results)
 
 
 def glove_text(path: Path) -> Path:
-    """The vectors as GloVe's own program writes them: a word and its numbers a line, six digits."""
+    """The vectors in GloVe's format: a word and its values per line, with six digits."""
     source = unpacked_vectors(path)
     out = source / "glove.txt"
     if not out.exists():

@@ -15,19 +15,19 @@ AlignedSentences::AlignedSentences(const RaggedIds& sentences, std::int64_t begi
   std::stable_sort(order_.begin(), order_.end(),
                    [&](auto a, auto b) { return sentences[a].size() > sentences[b].size(); });
   if (order_.empty()) return;
-  longer_.resize(words_of(0).size());
+  size_at_.resize(words_of(0).size());
   for (std::int64_t row = 0, k = longest(); k-- > 0;) {
     while (row < size() && length(row) > k) ++row;
-    longer_[static_cast<std::size_t>(k)] = row;
+    size_at_[static_cast<std::size_t>(k)] = row;
   }
 }
 
 Matrix AlignedSentences::words(const WeightedWords& words, const Vector& centre, std::int64_t first,
                                std::int64_t last, Matrix* sum) const {
   std::vector<std::int64_t> start{0};  // begins of the rows of positions first, first + 1, ...
-  for (std::int64_t k = first; k < last; ++k) start.push_back(start.back() + longer(k));
+  for (std::int64_t k = first; k < last; ++k) start.push_back(start.back() + size_at(k));
   Matrix x(start.back(), words.dim());
-  parallel_for(0, longer(first), 64, [&](std::int64_t row_begin, std::int64_t row_end) {
+  parallel_for(0, size_at(first), 64, [&](std::int64_t row_begin, std::int64_t row_end) {
     for (std::int64_t row = row_begin; row < row_end; ++row) {
       const auto ids = words_of(row);
       const std::int64_t end = std::min<std::int64_t>(last, std::ssize(ids));

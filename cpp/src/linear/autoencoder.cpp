@@ -21,7 +21,8 @@ Matrix Autoencoder::states(const Matrix& x) const {
   ST_CHECK(x.cols() == dim(), InvalidInput, "words must have ", dim(), " dimensions, got ", x.cols());
   const Recursion recursion(*this);
   Matrix h = recursion.inputs(centre.size() > 0 ? Matrix(x.rowwise() - centre.transpose()) : x);
-  for (Eigen::Index t = 1; t < h.rows(); ++t) recursion.forth(h.middleRows(t - 1, 1), h.middleRows(t, 1));
+  for (Eigen::Index t = 1; t < h.rows(); ++t)
+    recursion.encode_step(h.middleRows(t - 1, 1), h.middleRows(t, 1));
   return h;
 }
 
@@ -32,7 +33,7 @@ Matrix Autoencoder::decode(const Vector& h, std::int64_t l) const {
   Matrix states = Matrix::Zero(l, hidden()), x = Matrix::Zero(l, dim());
   if (l > 0) states.row(l - 1) = h.transpose();
   for (Eigen::Index t = l - 1; t > 0; --t) {
-    recursion.back(states.middleRows(t, 1), states.middleRows(t - 1, 1));
+    recursion.decode_step(states.middleRows(t, 1), states.middleRows(t - 1, 1));
   }
   recursion.add_words(1.0F, states, x);
   if (centre.size() > 0) x.rowwise() += centre.transpose();
@@ -45,11 +46,11 @@ Matrix Recursion::inputs(const Matrix& x) const {
   return out;
 }
 
-void Recursion::forth(const ConstRef<float>& before, MutableRef<float> h) const {
+void Recursion::encode_step(const ConstRef<float>& before, MutableRef<float> h) const {
   gemm(Op::none, Op::transpose, 1.0F, before, m_.b.topLeftCorner(p_, p_), 1.0F, h);
 }
 
-void Recursion::back(const ConstRef<float>& after, MutableRef<float> h) const {
+void Recursion::decode_step(const ConstRef<float>& after, MutableRef<float> h) const {
   gemm(Op::none, Op::none, 1.0F, after, m_.b.topLeftCorner(p_, p_), 1.0F, h);
 }
 

@@ -65,12 +65,12 @@ Matrix BatchAutoencoder::states(const AlignedSentences& sentences, const Weighte
   Matrix h = Matrix::Zero(sentences.size(), p);
   for (std::int64_t c = (sentences.longest() + k_most - 1) / k_most; c-- > 0;) {
     const std::int64_t first = c * k_most, last = std::min(first + k_most, sentences.longest());
-    const std::int64_t begun = sentences.longer(last);
+    const std::int64_t begun = sentences.size_at(last);  // rows with states of earlier words
     if (begun > 0 && !by_u)
       h.topRows(begun) = product<float>(h.topRows(begun), power(), Op::none, Op::transpose);
     const Matrix x = sentences.words(words, m.centre, first, last, sum);
     for (std::int64_t k = first, at = 0; k < last && !(by_u && c > 0); ++k) {
-      const std::int64_t rows = sentences.longer(k);
+      const std::int64_t rows = sentences.size_at(k);
       const ConstRef<float> r = by_u ? ConstRef<float>(m.u.middleCols(k * n, n))
                                      : ConstRef<float>(powers->middleRows((k - first) * p, p));
       gemm(Op::none, Op::transpose, 1.0F, x.middleRows(at, rows), r, 1.0F,
@@ -90,15 +90,15 @@ Matrix BatchAutoencoder::reconstructed_sums(const AlignedSentences& sentences, M
          out.middleRows(row, rows));
   };
   for (std::int64_t done = 0; done < sentences.longest(); done += turn) {
-    const std::int64_t going_on = sentences.longer(done + turn);
-    if (going_on > 0) {
-      add(0, going_on, turn);
-      h.topRows(going_on) = product<float>(h.topRows(going_on), power());  // h_(t-K) = (B^T)^K h_t
+    const std::int64_t remaining = sentences.size_at(done + turn);
+    if (remaining > 0) {
+      add(0, remaining, turn);
+      h.topRows(remaining) = product<float>(h.topRows(remaining), power());  // h_(t-K) = (B^T)^K h_t
     }
-    for (std::int64_t row = going_on, next; row < sentences.longer(done);
+    for (std::int64_t row = remaining, next; row < sentences.size_at(done);
          row = next) {  // ranges of equal length
       const std::int64_t l = sentences.length(row) - done;
-      next = sentences.longer(done + l - 1);
+      next = sentences.size_at(done + l - 1);
       add(row, next - row, l);
     }
   }

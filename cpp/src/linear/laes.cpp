@@ -37,7 +37,7 @@ Matrix embeddings(LaesOptions::Mode mode, const AlignedSentences& rows, const Ve
                   const Matrix& sums, Matrix reconstructed, const Matrix& h) {
   if (mode == LaesOptions::Mode::hidden) return h;  // (6)
   Matrix e = std::move(reconstructed);
-  for (std::int64_t row = 0; row < rows.longer(0); ++row) {
+  for (std::int64_t row = 0; row < rows.size_at(0); ++row) {
     const auto l = static_cast<float>(rows.length(row));
     if (mode == LaesOptions::Mode::reconstruction) {
       e.row(row) /= l;  // 1/l sum x~
@@ -97,7 +97,7 @@ void Laes::encode(const Sentences& sentences, MatrixView out) const {
         const Matrix e =
             embeddings(options_.mode, rows, model.parameters().centre, sums, std::move(reconstructed), h);
         const std::int64_t column = concatenate ? static_cast<std::int64_t>(d) * e.cols() : 0;
-        for (std::int64_t row = 0; row < rows.longer(0); ++row) {  // (7), (8)
+        for (std::int64_t row = 0; row < rows.size_at(0); ++row) {  // (7), (8)
           out.row(first + rows.sentence(row)).segment(column, e.cols()) += factor * e.row(row);
         }
       }

@@ -39,12 +39,12 @@ std::vector<double> Laes::reconstruction_error(const Sentences& sentences,
         Matrix residual = rows.words(words(), {}, first, last);  // x_(l-k) - A^T h_(l-k)
         if (i == 0) total += residual.cast<double>().squaredNorm();
         for (std::int64_t k = first, at = 0; k < last; ++k) {
-          const std::int64_t count = rows.longer(k), next = rows.longer(k + 1);
+          const std::int64_t count = rows.size_at(k), next = rows.size_at(k + 1);
           auto block = residual.middleRows(at, count);
           recursion.add_words(-1.0F, h.topRows(count), block);
           if (model->centre.size() > 0) block.rowwise() -= model->centre.transpose();
           Matrix before = Matrix::Zero(next, h.cols());
-          recursion.back(h.topRows(next), before);
+          recursion.decode_step(h.topRows(next), before);
           h = std::move(before);
           at += count;
         }
@@ -98,7 +98,7 @@ std::vector<Curve> Laes::select(const Sentences& first, const Sentences& second,
         const Matrix sorted = embeddings(options_.mode, rows, (*fitted)[d].parameters().centre,
                                          sweeps[d].sums(), std::move(reconstructed), h);
         e[d] = Matrix::Zero(2 * pairs, sorted.cols());
-        for (std::int64_t row = 0; row < rows.longer(0); ++row)
+        for (std::int64_t row = 0; row < rows.size_at(0); ++row)
           e[d].row(rows.sentence(row)) = sorted.row(row);
       }
       parallel_for(0, pairs, 256, [&](std::int64_t pair, std::int64_t last) {

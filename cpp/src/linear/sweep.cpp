@@ -38,15 +38,15 @@ Sweep::Sweep(const Autoencoder& parameters, const RaggedIds& ids, const Weighted
 Matrix Sweep::states(std::int64_t p) const {
   if (m_.u.size() > 0) return projected_.leftCols(p);
   const Recursion recursion(m_, p);
-  Matrix h = Matrix::Zero(rows_.size(), p), next(rows_.longer(0), p);
+  Matrix h = Matrix::Zero(rows_.size(), p), next(rows_.size_at(0), p);
   for_positions(rows_, tokens_, [&](std::int64_t first, std::int64_t last) {
     Matrix computed;
     if (inputs_.size() == 0) computed = recursion.inputs(rows_.words(words_, m_.centre, first, last));
     const Matrix& inputs = inputs_.size() == 0 ? computed : inputs_;
     for (std::int64_t t = first, at = 0; t < last; ++t) {
-      const std::int64_t n = rows_.longer(t);  // h of shorter sentences does not change
+      const std::int64_t n = rows_.size_at(t);  // h of shorter sentences does not change
       next.topRows(n) = inputs.block(at, 0, n, p);
-      if (t > 0) recursion.forth(h.topRows(n), next.topRows(n));
+      if (t > 0) recursion.encode_step(h.topRows(n), next.topRows(n));
       h.topRows(n) = next.topRows(n);
       at += n;
     }
@@ -56,11 +56,11 @@ Matrix Sweep::states(std::int64_t p) const {
 
 Matrix Sweep::reconstructed_sums(const Matrix& h) const {
   const Recursion recursion(m_, h.cols());
-  Matrix sum = h, next(rows_.longer(1), h.cols());
+  Matrix sum = h, next(rows_.size_at(1), h.cols());
   for (std::int64_t k = 1; k < rows_.longest(); ++k) {
-    const std::int64_t n = rows_.longer(k);
+    const std::int64_t n = rows_.size_at(k);
     next.topRows(n) = h.topRows(n);
-    recursion.back(sum.topRows(n), next.topRows(n));
+    recursion.decode_step(sum.topRows(n), next.topRows(n));
     sum.topRows(n) = next.topRows(n);
   }
   Matrix out = Matrix::Zero(h.rows(), m_.dim());

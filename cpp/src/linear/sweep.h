@@ -15,8 +15,8 @@ std::int64_t sweep_tokens(const Autoencoder& m);
 template <typename Piece>
 void for_positions(const AlignedSentences& rows, std::int64_t tokens, const Piece& piece) {
   for (std::int64_t first = 0, last = 0; first < rows.longest(); first = last) {
-    std::int64_t words = rows.longer(last++);
-    while (last < rows.longest() && words + rows.longer(last) <= tokens) words += rows.longer(last++);
+    std::int64_t words = rows.size_at(last++);
+    while (last < rows.longest() && words + rows.size_at(last) <= tokens) words += rows.size_at(last++);
     piece(first, last);
   }
 }

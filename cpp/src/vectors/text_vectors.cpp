@@ -34,8 +34,8 @@ class TextVectors final : public VectorsReader {
     bytes = std::exchange(carry_, {});
     std::size_t end = 0;
     for (;;) {  // until there is at least one whole line
-      const std::size_t got = append_bytes(bytes, options_.block_bytes, input_);
-      if (got < options_.block_bytes) {
+      const std::size_t read = append_bytes(bytes, options_.block_bytes, input_);
+      if (read < options_.block_bytes) {
         ended_ = true;
         end = bytes.size();
         break;
@@ -74,7 +74,7 @@ class TextVectors final : public VectorsReader {
 
  private:
   std::int64_t guess_dim(std::string_view head) const {
-    // A few words may contain spaces, so dim is that of most lines, the smaller one of a tie. The last line
+    // A few words may contain spaces, so dim is that of most lines; of a tie, the smaller one. The last line
     // may be incomplete.
     if (const auto newline = head.rfind('\n'); newline != std::string_view::npos)
       head = head.substr(0, newline);
@@ -124,7 +124,7 @@ class TextVectors final : public VectorsReader {
     const char* const end = line.data() + line.size();
     const char* const word_end = std::find_if(line.data(), end, is_blank);
     const std::string_view word(line.data(), static_cast<std::size_t>(word_end - line.data()));
-    // Skips an unwanted word without parsing its numbers, if this is surely the whole word.
+    // Skips an unwanted word without parsing its values, if it certainly contains no spaces.
     if (!wanted(word) && find_invalid_utf8(word) == std::string_view::npos &&
         std::count_if(word_end, end, is_blank) == dim_) {
       return true;

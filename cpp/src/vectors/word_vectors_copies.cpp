@@ -34,10 +34,10 @@ struct WithSubwords {
 /// A copy that owns its memory, unlike a frozen table, which may be a view of a file.
 StringTable copy_of(const StringTable& words) {
   if (!words.frozen()) return words;
-  StringTable result;
-  result.reserve(words.size(), static_cast<std::int64_t>(words.bytes().size()));
-  for (std::int64_t i = 0; i < words.size(); ++i) result.insert(words[i]);
-  return result;
+  StringTable copy;
+  copy.reserve(words.size(), static_cast<std::int64_t>(words.bytes().size()));
+  for (std::int64_t i = 0; i < words.size(); ++i) copy.insert(words[i]);
+  return copy;
 }
 
 /// Memory for rows, with large pages if it is large, which saves TLB misses.
@@ -126,9 +126,9 @@ std::shared_ptr<const WordVectors> WordVectors::from_array(const StringTable& wo
 std::shared_ptr<const WordVectors> WordVectors::with_oov(OutOfVocabulary oov) const {
   Parts parts = parts_;
   parts.oov = oov;
-  auto result = std::make_shared<WordVectors>(std::move(parts));
-  result->lazy_ = lazy_;
-  return result;
+  auto vectors = std::make_shared<WordVectors>(std::move(parts));
+  vectors->lazy_ = lazy_;
+  return vectors;
 }
 
 std::shared_ptr<const WordVectors> WordVectors::with_storage(Storage storage) const {
@@ -158,7 +158,7 @@ std::shared_ptr<const WordVectors> WordVectors::with_storage(Storage storage) co
 std::shared_ptr<const WordVectors> WordVectors::with_subwords(std::array<std::int32_t, 2> lengths,
                                                               ConstMatrixView rows) const {
   ST_CHECK(rows.cols() == dim(), InvalidInput, "subwords: rows of ", rows.cols(),
-           " numbers, those of words have ", dim());
+           " dimensions, those of words have ", dim());
   Parts parts = parts_;
   parts.path.clear();
   add_subwords(parts, lengths, rows.rows(),

@@ -20,10 +20,10 @@ TEST(AlignedSentences, PutsLongerSentencesFirst) {
   EXPECT_EQ(rows.sentence(1), 3);
   EXPECT_EQ(rows.sentence(2), 0);
   EXPECT_EQ(rows.sentence(3), 1);
-  EXPECT_EQ(rows.longer(0), 3);
-  EXPECT_EQ(rows.longer(1), 2);
-  EXPECT_EQ(rows.longer(2), 1);
-  EXPECT_EQ(rows.longer(3), 0);
+  EXPECT_EQ(rows.size_at(0), 3);
+  EXPECT_EQ(rows.size_at(1), 2);
+  EXPECT_EQ(rows.size_at(2), 1);
+  EXPECT_EQ(rows.size_at(3), 0);
 
   Example example(2);
   const WeightedWords words = example.words();

@@ -1,9 +1,9 @@
-/* Loaded by LD_PRELOAD: acts at every call that changes or opens a file below a folder.
+/* Loaded by LD_PRELOAD: intercepts every call that changes or opens a file below a folder.
 
-   cut_below(folder, at, presses, copy): forgets the calls so far. At call number `at` (from 1; 0: never), and
-   at as many as `presses` from there on, it raises SIGINT, and waits so long that whoever asks for signals
-   now and then asks again. `copy` is called before each call: the folder is then what a kill would leave.
-   cut_calls(): how many calls there were; cut_name(i): which. */
+   cut_below(folder, at, presses, copy): resets the count of calls. From call number `at` (from 1; 0: never),
+   `presses` calls raise SIGINT, and wait until code that polls for signals has polled again. `copy` is called
+   before each call, when the folder is what a kill would leave.
+   cut_calls(): number of calls; cut_name(i): name of call i. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -22,13 +22,13 @@ static const char* names[kMost];
 static void (*copy)(long);
 static int inside;
 
-void cut_below(const char* path, long at, long presses, void (*with)(long)) {
+void cut_below(const char* path, long at, long presses, void (*copy_folder)(long)) {
   folder[0] = 0;
   if (path != NULL) strncpy(folder, path, sizeof folder - 1);
   cut_at = at;
   cut_presses = presses;
   calls = 0;
-  copy = with;
+  copy = copy_folder;
 }
 long cut_calls(void) { return calls; }
 const char* cut_name(long i) { return names[i]; }
@@ -72,9 +72,9 @@ ssize_t write(int fd, const void* bytes, size_t size) {
   at_file("write", fd);
   return NEXT(write)(fd, bytes, size);
 }
-ssize_t pwrite(int fd, const void* bytes, size_t size, off_t place) {
+ssize_t pwrite(int fd, const void* bytes, size_t size, off_t offset) {
   at_file("pwrite", fd);
-  return NEXT(pwrite)(fd, bytes, size, place);
+  return NEXT(pwrite)(fd, bytes, size, offset);
 }
 int ftruncate(int fd, off_t size) {
   at_file("ftruncate", fd);

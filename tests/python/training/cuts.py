@@ -2,8 +2,8 @@
 
 Run with cuts.c loaded by LD_PRELOAD:
 `cuts.py LIBRARY FOLDER [--presses 2] [--same] [--kill] [--save-every N]`.
-It prints the numbers of such calls by name, and fails at the first one where the resumed run differs from the
-uninterrupted one: weights, optimizer, best weights, log and history.
+It prints the number of such calls by name, and fails at the first call after which the resumed run differs
+from the uninterrupted one: in weights, optimizer, best weights, log or history.
 """
 
 from __future__ import annotations
@@ -27,27 +27,24 @@ SCORES = {2: 0.5, 4: 0.7, 6: 0.6, 8: 0.6, 10: 0.9, 11: 0.8}
 
 
 def trainer(folder, save_every):
-    import tiny  # found only by a program that is run from here
+    import tiny  # in the folder of this program
 
-    made = []
-    made.append(
-        tiny.trainer(
-            folder.parent / "examples",
-            max_steps=max(SCORES),
-            validate_every=2,
-            save_every=save_every,
-            metric=lambda model: SCORES[made[0].step],
-            decay=0.5,
-            reload_best=True,
-            checkpoints=folder / "checkpoints",
-            callbacks=[CsvLog(folder / "log.csv")],
-        )
+    trainer = tiny.trainer(
+        folder.parent / "examples",
+        max_steps=max(SCORES),
+        validate_every=2,
+        save_every=save_every,
+        metric=lambda model: SCORES[trainer.step],
+        decay=0.5,
+        reload_best=True,
+        checkpoints=folder / "checkpoints",
+        callbacks=[CsvLog(folder / "log.csv")],
     )
-    return made[0]
+    return trainer
 
 
 def events(history):
-    """All but the times."""
+    """Steps and validations, without times."""
     steps = [repr({**vars(step), "seconds": 0}) for step in history.steps]
     return steps, [repr(validation) for validation in history.validations]
 
@@ -74,46 +71,46 @@ def main():
     parser.add_argument("--same", action="store_true", help="resume the same trainer instead of a new one")
     parser.add_argument("--kill", action="store_true")
     parser.add_argument("--save-every", type=int)
-    chosen = parser.parse_args()
+    options = parser.parse_args()
     torch.set_num_threads(1)
     logging.getLogger("sentencode").setLevel(logging.ERROR)
-    library = ctypes.PyDLL(chosen.library)  # that which is loaded
+    library = ctypes.PyDLL(options.library)  # loaded already, by LD_PRELOAD
     library.cut_name.restype = ctypes.c_char_p
     action = ctypes.CFUNCTYPE(None, ctypes.c_long)
     library.cut_below.argtypes = [ctypes.c_char_p, ctypes.c_long, ctypes.c_long, action]
 
-    straight = chosen.folder / "straight"
-    straight.mkdir(parents=True)
+    uninterrupted = options.folder / "uninterrupted"
+    uninterrupted.mkdir(parents=True)
     copies = []
 
     def copy(call):
-        copies.append(chosen.folder / f"call-{call}")
-        shutil.copytree(straight, copies[-1])
+        copies.append(options.folder / f"call-{call}")
+        shutil.copytree(uninterrupted, copies[-1])
 
     def below(folder, at=0, copy=None):
-        library.cut_below(bytes(folder), at, chosen.presses, copy or action())
+        library.cut_below(bytes(folder), at, options.presses, copy or action())
 
     before_each = action(copy)
-    below(straight, copy=before_each if chosen.kill else None)
-    whole = trainer(straight, chosen.save_every)
+    below(uninterrupted, copy=before_each if options.kill else None)
+    whole = trainer(uninterrupted, options.save_every)
     expected = events(whole.run())
     calls = library.cut_calls()
     names = [library.cut_name(ctypes.c_long(i)).decode() for i in range(calls)]
     below(b"")
-    left = outcome(straight)
-    assert any("True" in one for one in expected[1]), "nothing was best"
+    expected_outcome = outcome(uninterrupted)
+    assert any("True" in validation for validation in expected[1]), "no validation was the best"
     assert sum(validation.decayed for validation in whole.history.validations) == 3
 
-    if chosen.kill:
+    if options.kill:
         for call, folder in enumerate(copies):
-            trainer(folder, chosen.save_every).run()
-            compare(f"killed before call {call + 1}, {names[call]}", outcome(folder), left)
+            trainer(folder, options.save_every).run()
+            compare(f"killed before call {call + 1}, {names[call]}", outcome(folder), expected_outcome)
             shutil.rmtree(folder)
     else:
         for call in range(1, calls + 1):
-            folder = chosen.folder / f"cut-{call}"
+            folder = options.folder / f"cut-{call}"
             folder.mkdir()
-            interrupted = trainer(folder, chosen.save_every)
+            interrupted = trainer(folder, options.save_every)
             below(folder, call)
             what = f"interrupted at call {call}, {names[call - 1]}"
             try:
@@ -122,18 +119,18 @@ def main():
             except KeyboardInterrupt:
                 pass
             below(b"")
-            rest = interrupted if chosen.same else trainer(folder, chosen.save_every)
-            rest.run()
+            resumed = interrupted if options.same else trainer(folder, options.save_every)
+            resumed.run()
             history = interrupted.history
-            if rest is not interrupted:
-                history.steps += rest.history.steps
-                history.validations += rest.history.validations
+            if resumed is not interrupted:
+                history.steps += resumed.history.steps
+                history.validations += resumed.history.validations
             # A second Ctrl-C ends the callback that writes the log, or the last checkpoint: another trainer
             # then takes steps again.
-            if rest is interrupted or chosen.presses == 1:
+            if resumed is interrupted or options.presses == 1:
                 compare(f"{what}: history", events(history), expected)
-            parts = None if chosen.presses == 1 else 3
-            compare(what, outcome(folder)[:parts], left[:parts])
+            parts = None if options.presses == 1 else 3
+            compare(what, outcome(folder)[:parts], expected_outcome[:parts])
             shutil.rmtree(folder)
     sys.stdout.write(json.dumps({"calls": calls, **collections.Counter(names)}) + "\n")
 

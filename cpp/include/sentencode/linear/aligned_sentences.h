@@ -20,18 +20,18 @@ class AlignedSentences {
   AlignedSentences(const RaggedIds& sentences, std::int64_t begin, std::int64_t end, Reading reading, End at);
 
   std::int64_t size() const { return std::ssize(order_); }
-  std::int64_t longest() const { return std::ssize(longer_); }
+  std::int64_t longest() const { return std::ssize(size_at_); }
   std::int64_t sentence(std::int64_t row) const {
     return order_[static_cast<std::size_t>(row)];
   }  // index of the sentence
   std::int64_t length(std::int64_t row) const { return std::ssize(words_of(row)); }
   /// Number of rows that have a word at position k.
-  std::int64_t longer(std::int64_t k) const {
-    return k < longest() ? longer_[static_cast<std::size_t>(k)] : 0;
+  std::int64_t size_at(std::int64_t k) const {
+    return k < longest() ? size_at_[static_cast<std::size_t>(k)] : 0;
   }
 
-  /// x of positions [first, last), minus centre unless that is empty: longer(first) rows, then longer(first
-  /// + 1), ... Adds each row's words to `sum` [size, n], unless it is null.
+  /// x of positions [first, last), minus centre unless that is empty: size_at(first) rows, then
+  /// size_at(first + 1), ... Adds each row's words to `sum` [size, n], unless it is null.
   Matrix words(const WeightedWords& words, const Vector& centre, std::int64_t first, std::int64_t last,
                Matrix* sum = nullptr) const;
 
@@ -41,9 +41,9 @@ class AlignedSentences {
   }
 
   const RaggedIds* sentences_;
-  bool from_back_;                    // of the ids
-  std::vector<std::int64_t> order_;   // [rows]
-  std::vector<std::int64_t> longer_;  // [longest]
+  bool from_back_;                     // of the ids
+  std::vector<std::int64_t> order_;    // [rows]
+  std::vector<std::int64_t> size_at_;  // [longest]
 };
 
 }  // namespace sentencode

@@ -46,9 +46,9 @@ class Recursion {
   /// A x_t [rows, p], for words minus centre.
   Matrix inputs(const Matrix& x) const;
   /// h += B h_(t-1), all [rows, p]: h_t, if h was A x_t.
-  void forth(const ConstRef<float>& before, MutableRef<float> h) const;
+  void encode_step(const ConstRef<float>& before, MutableRef<float> h) const;
   /// h += B^T h_(t+1), all [rows, p]: h_t, if h was zero.
-  void back(const ConstRef<float>& after, MutableRef<float> h) const;
+  void decode_step(const ConstRef<float>& after, MutableRef<float> h) const;
   /// x [rows, n] += factor A^T h_t, words minus centre.
   void add_words(float factor, const ConstRef<float>& h, MutableRef<float> x) const;
 

@@ -18,7 +18,7 @@ class SupervisedModel : public training::Model {
 
   training::Loss loss(const training::TensorBatch& batch) override;
   std::vector<std::string> figures() const override { return network_->head_figures(); }
-  /// Those of network and head; `words` are no part of checkpoints.
+  /// Parameters of network and head; `words` are not part of checkpoints.
   training::NamedTensors parameter_tensors() const override;
   training::NamedTensors other_tensors() const override;
 
