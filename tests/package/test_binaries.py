@@ -32,8 +32,14 @@ def dynamic(path, tag):
 @pytest.mark.parametrize("name", sorted(MODULES))
 def test_libraries_are_loaded_from_the_package_only(name):
     paths = dynamic(MODULES[name], "RUNPATH") + dynamic(MODULES[name], "RPATH")
-    bundled = {"scipy": ["$ORIGIN/lib"]}.get(_core.build_info()["blas"], [])
-    assert paths == {"_core": bundled, "_nn": [":".join(["$ORIGIN/../torch/lib", *bundled])]}[name]
+    scipy = _core.build_info()["blas"] == "scipy"
+    assert (
+        paths
+        == {
+            "_core": ["$ORIGIN/lib"] * scipy,
+            "_nn": [":".join(["$ORIGIN/../torch/lib", *["$ORIGIN/../sentencode/lib"] * scipy])],
+        }[name]
+    )
 
 
 @pytest.mark.parametrize("name", sorted(MODULES))

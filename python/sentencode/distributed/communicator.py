@@ -29,4 +29,8 @@ def communicator(group: torch.distributed.ProcessGroup | None = None) -> Communi
     """
     if group is None and torch.distributed.is_available() and torch.distributed.is_initialized():
         group = torch.distributed.group.WORLD
-    return local_communicator() if group is None else group_communicator(group.group_name)
+    if group is None:
+        return local_communicator()
+    if not isinstance(group, torch.distributed.ProcessGroup):
+        raise TypeError(f"group must be a ProcessGroup, got {type(group).__name__}")
+    return group_communicator(group.group_name)

@@ -47,7 +47,7 @@ def test_any_replaced_value_is_refused_or_works(fuzz, whole, tmp_path, kind):
         path = tmp_path / str(number)
         path.write_bytes(fuzz.with_value(content, change))
         answer = reader(kind, path, whole / kind)
-        assert fuzz.judge(answer, before, may_change=True) not in fuzz.FAILED, (change, answer)
+        assert fuzz.outcome_of(answer, before, may_change=True) not in fuzz.FAILED, (change, answer)
     reader.close()
 
 
@@ -71,7 +71,11 @@ def learnt(**values):
 WRONG = {
     "the end is a word": ("CompoundNMT", network(end=1), "end of the network is 1"),
     "the begin is a word": ("CompoundNMT", network(begin=1), "begin of the network is 1"),
-    "no target": ("CompoundNMT", lambda config, params: params.update(more={}), "as there is no head"),
+    "no target": (
+        "CompoundNMT",
+        lambda config, params: params.update(more={}),
+        "expected words, counts and tokenizer of the target",
+    ),
     "a target word less": (
         "CompoundNMT",
         lambda config, params: [params["more"][key].pop() for key in ("words", "counts")],

@@ -122,5 +122,5 @@ def test_unknown_solver(harness):
 
 def test_a_missing_senteval_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "senteval", None)
-    with pytest.raises(ImportError, match=r"github\.com/facebookresearch/SentEval.*sentencode\[eval\]"):
+    with pytest.raises(ImportError, match=r"github\.com/facebookresearch/SentEval.*sentencode\[nn,eval\]"):
         se.senteval.patch()
