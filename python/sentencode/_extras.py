@@ -103,8 +103,8 @@ def nn_folders() -> dict[str, Path]:
     build = _core.build_info()
     if build["torch"]:
         return {_minor(build["torch"]): Path(_core.__file__).parent}
-    found = importlib.util.find_spec("sentencode_nn")
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec("sentencode_nn")
+    if spec is None or spec.origin is None:
         return {}
     version = importlib.metadata.version("sentencode-nn")
     if version != build["version"]:
@@ -112,7 +112,7 @@ def nn_folders() -> dict[str, Path]:
             f"sentencode is {build['version']}, but sentencode-nn is {version}: "
             f"pip install 'sentencode-nn=={build['version']}'"
         )
-    folders = {f.name.removeprefix("torch_"): f for f in Path(found.origin).parent.glob("torch_*")}
+    folders = {f.name.removeprefix("torch_"): f for f in Path(spec.origin).parent.glob("torch_*")}
     return dict(sorted(folders.items(), key=lambda item: [int(part) for part in item[0].split(".")]))
 
 

@@ -157,10 +157,10 @@ class PartFile:
             file.write(json.dumps({**self._made_from, "rows": self.rows}, indent=1).encode())
 
     def _write(self, content: bytes) -> None:
-        left = memoryview(content)
+        unwritten = memoryview(content)
         with self._named():
-            while left:
-                left = left[self._file.write(left) :]
+            while unwritten:
+                unwritten = unwritten[self._file.write(unwritten) :]
 
     def _flush(self) -> None:
         with self._named():

@@ -156,7 +156,7 @@ def labels_of(
     untested = [[row for row in part if row[0] not in tested] for part in parts]
     facts: dict[str, Any] = {"seed": seed, "also_tested": sum(map(len, parts)) - sum(map(len, untested))}
     rng = random.Random(seed)
-    held = 0
+    validation_count = 0
     if valid is None:
         keys = sorted({key for key, *_ in untested[0]})
         rng.shuffle(keys)
@@ -166,11 +166,11 @@ def labels_of(
         selected: list[Any] = []
         while keys and len(selected) < held_out:
             selected += groups[keys.pop()]
-        held = len(selected)
+        validation_count = len(selected)
         valid = Examples(*([row[i] for row in selected] for i in (0, 1)))
     validated = {_key(example) for example in valid.sentences}
     rows = [row for part in untested for row in part if row[0] not in validated]
-    facts["also_validated"] = sum(map(len, untested)) - len(rows) - held
+    facts["also_validated"] = sum(map(len, untested)) - len(rows) - validation_count
     if most is not None and most < len(rows):
         rows = [rows[i] for i in sorted(rng.sample(range(len(rows)), most))]
     if not rows or not valid.sentences:

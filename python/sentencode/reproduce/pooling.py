@@ -486,12 +486,17 @@ def _taught(name: str, model: Any, sentences: Sequence[File], size: CommonSize, 
     texts = list(dict.fromkeys(text for text in Corpus.from_files(sentences) if text.strip()))
     most = size.examples.get("teacher", len(texts)) + _HELD_OUT_DEFAULT
     texts = texts[:: -(-len(texts) // most)]
-    held = min(_HELD_OUT_DEFAULT, len(texts) // 10)
+    validation_count = min(_HELD_OUT_DEFAULT, len(texts) // 10)
     embeddings = teacher_rows(model, texts, progress=show)
     facts = {"teacher": name, "files": [file_identity(file) for file in sentences], "seed": 0}
-    facts |= {"also_tested": 0, "also_validated": 0, "train": len(texts) - held, "valid": held}
-    step = len(texts) // held  # spread over the files
-    valid = set(range(0, step * held, step))
+    facts |= {
+        "also_tested": 0,
+        "also_validated": 0,
+        "train": len(texts) - validation_count,
+        "valid": validation_count,
+    }
+    step = len(texts) // validation_count  # spread over the files
+    valid = set(range(0, step * validation_count, step))
     parts = [[i for i in range(len(texts)) if (i in valid) is validating] for validating in (False, True)]
     train, dev = (Examples([texts[i] for i in part], embeddings[part]) for part in parts)
     return Labels(train, dev, {}, facts)

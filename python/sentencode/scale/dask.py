@@ -78,12 +78,12 @@ class DaskEngine:
         futures = self._client.map(partial(attempt, work), list(tasks), pure=False, retries=3)
         # Finished futures are released: otherwise Dask keeps their results on a worker, and computes them
         # again when it loses that worker.
-        left = {future.key: (i, future) for i, future in enumerate(futures)}
+        unfinished = {future.key: (i, future) for i, future in enumerate(futures)}
         finished = distributed.as_completed(futures)
         del futures
         try:
             for done in finished:
-                i, _ = left.pop(done.key)
+                i, _ = unfinished.pop(done.key)
                 try:
                     result = done.result()
                 except Exception as error:  # Dask's: errors of tasks are results
@@ -91,16 +91,16 @@ class DaskEngine:
                 done.release()
                 yield i, result
         finally:
-            if left:
+            if unfinished:
                 with suppress(Exception):  # the cluster may be gone; why the job ended matters more
-                    self._cancel(left)
+                    self._cancel(unfinished)
 
-    def _cancel(self, left: dict[str, tuple[int, Any]]) -> None:
+    def _cancel(self, unfinished: dict[str, tuple[int, Any]]) -> None:
         """Cancels tasks, and waits for running ones: Dask cannot stop them, and they still write files."""
-        self._client.cancel([future for _, future in left.values()])
+        self._client.cancel([future for _, future in unfinished.values()])
         deadline = time.monotonic() + _CANCEL_TIMEOUT
         while time.monotonic() < deadline:
-            if not any(left.keys() & stacks.keys() for stacks in self._client.call_stack().values()):
+            if not any(unfinished.keys() & stacks.keys() for stacks in self._client.call_stack().values()):
                 return
             time.sleep(_POLL)
 

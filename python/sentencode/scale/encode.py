@@ -151,9 +151,9 @@ def encode(
             _adopt_parts(job, before, folder)
         job.save(folder)
         _clean(job, before, folder)
-        left = [shard for shard in shards if shard.number not in job.parts]
+        remaining = [shard for shard in shards if shard.number not in job.parts]
         with progress_bar(show_progress_bar, "encode", "B") as bar:
-            _run(job, left, runner, _EncodeShard(batches, columns, folder, len(shards), job.tag), bar)
+            _run(job, remaining, runner, _EncodeShard(batches, columns, folder, len(shards), job.tag), bar)
         return job.rows
 
 
@@ -166,16 +166,16 @@ def _clean(job: Manifest, before: dict[str, Any] | None, folder: Folder) -> None
             folder.remove(name)
 
 
-def _run(job: Manifest, left: list[Shard], engine: Engine, work: _EncodeShard, bar: Any) -> None:
+def _run(job: Manifest, remaining: list[Shard], engine: Engine, work: _EncodeShard, bar: Any) -> None:
     """Encodes the remaining shards, and saves the manifest repeatedly."""
     total = sum(shard.size for shard in job.shards)
-    done = total - sum(shard.size for shard in left)
+    done = total - sum(shard.size for shard in remaining)
     saved = time.monotonic()
     try:
-        with running(engine, work, left) as results:
+        with running(engine, work, remaining) as results:
             for i, part in results:
-                job.parts[left[i].number] = part
-                done += left[i].size
+                job.parts[remaining[i].number] = part
+                done += remaining[i].size
                 if bar is not None:
                     bar(done, total)
                 if time.monotonic() - saved > _SAVE_EVERY:

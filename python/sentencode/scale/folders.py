@@ -189,9 +189,9 @@ class Summed(io.RawIOBase):
         view = memoryview(data).cast("B")
         self.bytes += len(view)
         self.checksum = zlib.crc32(view, self.checksum)
-        left = view
-        while left:
-            left = left[self._write(left) :]
+        unwritten = view
+        while unwritten:
+            unwritten = unwritten[self._write(unwritten) :]
         return len(view)
 
     def _write(self, data: memoryview) -> int:

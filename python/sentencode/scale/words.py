@@ -232,10 +232,10 @@ class _Words:
         """The counts as bytes."""
         arrow = pyarrow()
         table = self.table.replace_schema_metadata({"total": str(self.total)})
-        held = arrow.BufferOutputStream()
-        with arrow.ipc.new_stream(held, table.schema) as writer:
+        buffer = arrow.BufferOutputStream()
+        with arrow.ipc.new_stream(buffer, table.schema) as writer:
             writer.write_table(table)
-        return bytes(held.getvalue())
+        return bytes(buffer.getvalue())
 
     def vocabulary(self, min_count: int, max_size: int) -> Vocabulary:
         """The words with at least `min_count` occurrences, at most `max_size` (0: all)."""
@@ -266,9 +266,9 @@ class _Pairs:
     def content(self) -> bytes:
         """The counts as bytes; the counter is empty then."""
         values, columns, offsets = self.counter.finish().arrays()
-        held = io.BytesIO()
-        np.savez(held, values=values, columns=columns, offsets=offsets)
-        return held.getvalue()
+        buffer = io.BytesIO()
+        np.savez(buffer, values=values, columns=columns, offsets=offsets)
+        return buffer.getvalue()
 
 
 def _no_pairs(folder: Folder, tokenizer: Tokenizer, window: int) -> _Pairs:

@@ -137,12 +137,12 @@ def cluster_classification(
     for _ in range(repeats):
         order = np.lexsort((random.random(len(groups)), groups))  # shuffled within groups
         rank = np.arange(len(groups)) - np.repeat(starts, sizes)
-        held = np.zeros(len(groups), dtype=np.bool_)
-        held[order] = rank < np.repeat(counts, sizes)
-        predicted[held] = LinearDiscriminant(rows[~held], groups[~held]).predict(rows[held])
-        right = predicted[held] == groups[held]
+        tested = np.zeros(len(groups), dtype=np.bool_)
+        tested[order] = rank < np.repeat(counts, sizes)
+        predicted[tested] = LinearDiscriminant(rows[~tested], groups[~tested]).predict(rows[tested])
+        right = predicted[tested] == groups[tested]
         accuracies.append(float(right.mean()))
-        hits += np.bincount(groups[held], weights=right, minlength=len(sizes))
+        hits += np.bincount(groups[tested], weights=right, minlength=len(sizes))
     interval = _ratio_interval(hits, repeats * counts, confidence, resamples)
     deviation = float(np.std(accuracies, ddof=1)) if repeats > 1 else 0.0
     return Paraphrases(float(np.mean(accuracies)), interval, deviation, predicted)

@@ -265,10 +265,10 @@ class TaskResult(Mapping[str, Any]):
             ['acc', 'f1']
         """
         headline = self.headline
-        of, pearson, kind = headline.rpartition("pearson")
+        prefix, pearson, kind = headline.rpartition("pearson")
         if pearson:
             kinds = (".wmean", ".mean", ".pooled") if kind else ("",)
-            keys = [f"{of}{figure}{kind}" for figure in ("pearson", "spearman") for kind in kinds]
+            keys = [f"{prefix}{figure}{kind}" for figure in ("pearson", "spearman") for kind in kinds]
         else:
             keys = [headline, *_BELOW.get(headline, ())]
         return [key for key in keys if self._has(key)]

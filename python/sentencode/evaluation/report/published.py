@@ -156,13 +156,14 @@ def published_for(task: str, metric: str, *, split: str = "test") -> tuple[Publi
 
 
 def _only(
-    figures: tuple[PublishedFigure, ...], what: str, wanted: str, of: Any
+    figures: tuple[PublishedFigure, ...], what: str, name: str, name_of: Any
 ) -> tuple[PublishedFigure, ...]:
-    chosen = tuple(figure for figure in figures if of(figure) == wanted)
-    if not chosen:
-        names = ", ".join(dict.fromkeys(of(figure) for figure in figures))
-        raise ValueError(f"{what} {wanted!r} is not among the published ones; there are {names}")
-    return chosen
+    """The figures with a name."""
+    named = tuple(figure for figure in figures if name_of(figure) == name)
+    if not named:
+        names = ", ".join(dict.fromkeys(name_of(figure) for figure in figures))
+        raise ValueError(f"{what} {name!r} is not among the published ones; there are {names}")
+    return named
 
 
 @functools.cache
