@@ -10,9 +10,12 @@ SENTENCODE_MODULE(_nn, m) {
   m.attr("torch_version") = TORCH_VERSION;
   // Defines exceptions, word vectors, tokenizers and encoders.
   sentencode::bind_errors(pybind11::module_::import("sentencode._core"));
-  pybind11::register_local_exception_translator([](std::exception_ptr error) {  // torch's own errors
+  // Errors of torch, also where _core calls _nn.
+  pybind11::register_exception_translator([](std::exception_ptr error) {
     try {
-      std::rethrow_exception(std::move(error));
+      if (error) std::rethrow_exception(std::move(error));
+    } catch (python_error& e) {
+      e.restore();
     } catch (const c10::Error&) {
       torch::translate_exception_to_python(std::current_exception());
     }
