@@ -2,10 +2,10 @@
 #
 # Not by find_package(Torch): on a torch with CUDA that asks for a CUDA toolkit, even for code that has no kernel. The
 # libraries beside torch/__init__.py are all that is needed, on every flavour. Users of Sentencode::nn run this file, too.
-# torch is found and not imported: its headers are enough, also those of a CUDA build whose libraries are elsewhere.
+# torch is not imported: a CUDA build can be compiled against where its CUDA libraries are not installed.
 execute_process(
   COMMAND "${Python_EXECUTABLE}" -c
-    "import importlib.util as u, pathlib, runpy; t = pathlib.Path(u.find_spec('torch').origin).parent; v = runpy.run_path(str(t / 'version.py')); print(t, v['__version__'], v['cuda'], sep=';')"
+    "import importlib.util as u, pathlib, runpy, sys; s = u.find_spec('torch') or sys.exit('torch is not installed'); t = pathlib.Path(s.origin).parent; v = runpy.run_path(str(t / 'version.py')); print(t, v['__version__'], v['cuda'], sep=';')"
   OUTPUT_VARIABLE found OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_VARIABLE why RESULT_VARIABLE failed)
 if(failed)
   message(FATAL_ERROR "Sentencode's neural half needs torch in ${Python_EXECUTABLE}; SENTENCODE_NN=OFF builds the half "
@@ -16,7 +16,7 @@ list(GET found 1 SENTENCODE_TORCH_VERSION)
 list(GET found 2 SENTENCODE_TORCH_CUDA)
 
 add_library(sentencode_torch INTERFACE)
-# System headers: their warnings are not ours. pybind11 is among them, and it has to be this copy.
+# System headers: their warnings are not ours. pybind11 is among them; bindings put another copy before it.
 target_include_directories(sentencode_torch SYSTEM INTERFACE
   "${torch_folder}/include" "${torch_folder}/include/torch/csrc/api/include")
 set(torch_libraries c10 torch_cpu torch)

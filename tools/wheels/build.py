@@ -130,18 +130,11 @@ def nn(torches: list[Path], target: Target, out: Path) -> Path:
 def nn_source() -> Path:
     """The tree of the source archive of sentencode-nn."""
     tree = empty(BUILD / "sentencode-nn")
-    own = "tools/wheels/nn"
-    parts = (
-        "CMakeLists.txt",
-        "LICENSE",
-        "cmake",
-        "cpp",
-        "bindings",
-        "tools/build_backend.py",
-        "tools/stubs.py",
-    )
-    for file in run("git", "ls-files", *parts, own, cwd=ROOT).splitlines():
-        copy(ROOT / file, tree / (Path(file).relative_to(own) if file.startswith(own) else file))
+    root = "tools/wheels/nn"  # its files are at the root of the archive
+    tools = ["tools/build_backend.py", "tools/stubs.py"]
+    parts = ["CMakeLists.txt", "LICENSE", "cmake", "cpp", "bindings", *tools, root]
+    for file in run("git", "ls-files", *parts, cwd=ROOT).splitlines():
+        copy(ROOT / file, tree / (Path(file).relative_to(root) if file.startswith(root) else file))
     return tree
 
 
@@ -190,15 +183,8 @@ def openblas(machine: str) -> Path:
 
 
 def install(build: Path, component: str, stage: Path) -> None:
-    run(
-        "cmake",
-        "--install",
-        build,
-        "--component",
-        component,
-        "--strip",
-        env={**os.environ, "DESTDIR": str(stage)},
-    )
+    command = ["cmake", "--install", build, "--component", component, "--strip"]
+    run(*command, env={**os.environ, "DESTDIR": str(stage)})
 
 
 def pack(stage: Path, source: Path, build: Path, target: Target, out: Path) -> Path:

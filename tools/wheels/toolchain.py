@@ -55,8 +55,8 @@ def toolchain(folder: Path, machine: str) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "lib").mkdir(parents=True)
     _copy_headers(folder / "include", machine)
-    libc = _copy_stubs(folder / "lib", machine)
-    _stub_of_libstdcxx(folder / "lib", cxx, libc)
+    _copy_stubs(folder / "lib", machine)
+    _write_stub_of_libstdcxx(folder / "lib", cxx)
     # GCC's C++ headers and its own; <...> and #include_next follow this order.
     searched = subprocess.run(
         [cxx, "-x", "c++", "-E", "-v", os.devnull], capture_output=True, text=True, check=True
@@ -105,56 +105,42 @@ def _copy_headers(folder: Path, machine: str) -> None:
             header.unlink()
 
 
-def _copy_stubs(folder: Path, machine: str) -> Path:
-    """Lets zig make its stubs of glibc, and copies them; returns that of libc."""
+def _copy_stubs(folder: Path, machine: str) -> None:
+    """Lets zig make its stubs of glibc, and copies them."""
     with tempfile.TemporaryDirectory() as scratch:
         empty = Path(scratch, "empty.c")
         empty.touch()
-        run(
-            sys.executable,
-            "-m",
-            "ziglang",
-            "cc",
-            "-target",
-            f"{machine}-linux-gnu.{GLIBC}",
-            "-shared",
-            "-fPIC",
-            empty,
-            "-o",
-            Path(scratch, "empty.so"),
-            env={**os.environ, "ZIG_GLOBAL_CACHE_DIR": scratch, "ZIG_LOCAL_CACHE_DIR": scratch},
-        )
+        zig = [sys.executable, "-m", "ziglang", "cc", "-target", f"{machine}-linux-gnu.{GLIBC}"]
+        caches = {"ZIG_GLOBAL_CACHE_DIR": scratch, "ZIG_LOCAL_CACHE_DIR": scratch}
+        run(*zig, "-shared", "-fPIC", empty, "-o", Path(scratch, "empty.so"), env={**os.environ, **caches})
         (libc,) = Path(scratch).glob("o/*/libc.so.6")
         for name in STUBS:
             shutil.copy(libc.parent / name, folder / name)
             (folder / name.partition(".so")[0]).with_suffix(".so").symlink_to(name)
-        (loader,) = libc.parent.glob("libld.so.2")
-        shutil.copy(loader, folder / LOADER[machine])
+        shutil.copy(libc.parent / "libld.so.2", folder / LOADER[machine])
         (nonshared,) = Path(scratch).glob("o/*/libc_nonshared.a")
         shutil.copy(nonshared, folder)
     (folder / "libc.so").unlink()
     (folder / "libc.so").write_text(
         f"GROUP ( {folder}/libc.so.6 {folder}/libc_nonshared.a AS_NEEDED ( {folder}/{LOADER[machine]} ) )\n"
     )
-    return folder / "libc.so.6"
 
 
-def _stub_of_libstdcxx(folder: Path, cxx: str, libc: Path) -> None:
-    """A libstdc++.so.6 without code, with all symbols of GCC's up to the newest version that is allowed."""
+def _write_stub_of_libstdcxx(folder: Path, cxx: str) -> None:
+    """Writes a libstdc++.so.6 without code, with the symbols of GCC's up to the newest allowed version."""
     real = Path(run(cxx, "-print-file-name=libstdc++.so").strip()).resolve()
     static = run(cxx, "-print-file-name=libstdc++.a").strip()
-    versions: dict[str, list[str]] = {}
+    versions = set()
     lines = []
     for index, line in enumerate(run("readelf", "--dyn-syms", "--wide", real).splitlines()):
         fields = line.split()
-        if len(fields) < 8 or fields[6] == "UND" or "@" not in fields[7]:
+        if len(fields) < 8 or fields[6] == "UND" or "@@" not in fields[7]:
             continue
-        kind, name = fields[3], fields[7]
-        symbol, at, version = name.partition("@@") if "@@" in name else name.partition("@")
+        kind, (symbol, _, version) = fields[3], fields[7].partition("@@")
         family, _, number = version.partition("_")
-        if family not in NEWEST or not number[:1].isdigit() or _numbers(number) > NEWEST[family] or at == "@":
+        if family not in NEWEST or not number[:1].isdigit() or _numbers(number) > NEWEST[family]:
             continue
-        versions.setdefault(version, [])
+        versions.add(version)
         section, what = SECTIONS.get(kind, (".text", "function"))
         lines.append(
             f".section {section}\n.globl s{index}\n.type s{index}, %{what}\n"
@@ -164,17 +150,9 @@ def _stub_of_libstdcxx(folder: Path, cxx: str, libc: Path) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         source, script = Path(scratch, "stub.s"), Path(scratch, "versions")
         source.write_text("".join(lines) + '.section .note.GNU-stack,"",%progbits\n')
-        script.write_text("".join(f"{v} {{}};\n" for v in versions))
-        run(
-            cxx,
-            "-shared",
-            "-nostdlib",
-            "-Wl,-soname,libstdc++.so.6",
-            f"-Wl,--version-script={script}",
-            source,
-            "-o",
-            folder / "libstdc++.so.6",
-        )
+        script.write_text("".join(f"{v} {{}};\n" for v in sorted(versions)))
+        link = [cxx, "-shared", "-nostdlib", "-Wl,-soname,libstdc++.so.6", f"-Wl,--version-script={script}"]
+        run(*link, source, "-o", folder / "libstdc++.so.6")
     (folder / "libstdc++_nonshared.a").symlink_to(static)
     (folder / "libstdc++.so").write_text(
         f"INPUT ( {folder}/libstdc++.so.6 {folder}/libstdc++_nonshared.a )\n"
