@@ -158,8 +158,7 @@ def cmake(
         "SENTENCODE_DEPS": "fetch",
         "SENTENCODE_BLAS": "scipy",
         "Python_EXECUTABLE": sys.executable,
-        # Those of CPython are the same for all 64-bit processors.
-        "Python_INCLUDE_DIR": target.headers,
+        "Python_INCLUDE_DIR": str(python_headers(target)),
         **(options or {}),
     }
     if target.machine != THIS.machine:
@@ -171,6 +170,18 @@ def cmake(
     )
     subprocess.run(["cmake", "--build", build, "--target", goal], **shown)
     return build
+
+
+def python_headers(target: Target) -> Path:
+    """A copy of Python's headers, which are the same for all 64-bit processors.
+
+    Debian's pyconfig.h includes one below /usr/include, which the toolchain does not see: it is copied.
+    """
+    headers, folder = Path(target.headers), BUILD / f"include-{target.tag}"
+    shutil.copytree(headers, folder, dirs_exist_ok=True)
+    for debian in headers.parent.glob(f"*-linux-gnu/{headers.name}/pyconfig.h"):
+        shutil.copyfile(debian, folder / "pyconfig.h")
+    return folder
 
 
 def openblas(machine: str) -> Path:
