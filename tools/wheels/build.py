@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import scipy_openblas32
 from toolchain import run, toolchain
 from wheel.wheelfile import WheelFile
 
@@ -153,6 +154,8 @@ def cmake(
         "CMAKE_TOOLCHAIN_FILE": str(file),
         "CMAKE_BUILD_TYPE": "Release",
         "CMAKE_INSTALL_PREFIX": "/",
+        # Else the file has room for the paths of this machine.
+        "CMAKE_BUILD_WITH_INSTALL_RPATH": "ON",
         "SENTENCODE_BUILD_PYTHON": "ON",
         "SENTENCODE_INSTALL": "OFF",
         "SENTENCODE_DEPS": "fetch",
@@ -163,6 +166,7 @@ def cmake(
     }
     if target.machine != THIS.machine:
         options["SENTENCODE_SCIPY_OPENBLAS"] = str(openblas(target.machine))
+    environment["LD_LIBRARY_PATH"] = scipy_openblas32.get_lib_dir()  # the module is imported for its stub
     shown: dict[str, Any] = {"stdout": sys.stderr, "check": True, "env": {**os.environ, **environment}}
     arguments = [f"-D{name}={value}" for name, value in options.items()]
     subprocess.run(
@@ -180,7 +184,7 @@ def python_headers(target: Target) -> Path:
     headers, folder = Path(target.headers), BUILD / f"include-{target.tag}"
     shutil.copytree(headers, folder, dirs_exist_ok=True)
     for debian in headers.parent.glob(f"*-linux-gnu/{headers.name}/pyconfig.h"):
-        shutil.copyfile(debian, folder / "pyconfig.h")
+        shutil.copy2(debian, folder / "pyconfig.h")
     return folder
 
 
