@@ -156,6 +156,7 @@ def cmake(
         "CMAKE_INSTALL_PREFIX": "/",
         # Else the file has room for the paths of this machine.
         "CMAKE_BUILD_WITH_INSTALL_RPATH": "ON",
+        "CMAKE_MODULE_LINKER_FLAGS": "-Wl,--build-id=none",  # a hash of paths, too
         "SENTENCODE_BUILD_PYTHON": "ON",
         "SENTENCODE_INSTALL": "OFF",
         "SENTENCODE_DEPS": "fetch",
