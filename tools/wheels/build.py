@@ -192,12 +192,13 @@ def python_headers(target: Target) -> Path:
 def openblas(machine: str) -> Path:
     """OpenBLAS for another processor, of the release that is installed for this one."""
     folder = BUILD / f"openblas-{machine}"
-    if not folder.exists():
+    library = folder / "scipy_openblas32" / "lib" / "libscipy_openblas.so"
+    if not library.exists():
         version = importlib.metadata.version("scipy-openblas32")
         tags = [f"--platform=manylinux_2_{n}_{machine}" for n in (28, 27, 17)]
-        pip = [sys.executable, "-m", "pip", "install", "--no-deps", "--only-binary=:all:", "--target", folder]
-        run(*pip, *tags, f"scipy-openblas32=={version}")
-    return folder / "scipy_openblas32" / "lib" / "libscipy_openblas.so"
+        pip = [sys.executable, "-m", "pip", "install", "--no-deps", "--only-binary=:all:"]
+        run(*pip, "--upgrade", "--target", folder, *tags, f"scipy-openblas32=={version}")
+    return library
 
 
 def install(build: Path, component: str, stage: Path) -> None:
