@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string_view>
+#include <vector>
+
+#include "sentencode/text/string_table.h"
+
+namespace sentencode {
+
+/// Tokens and their ids, in both directions. Ids need not be consecutive.
+class SubwordVocabulary {
+ public:
+  void add(std::string_view token, std::int32_t id);
+  std::int32_t id(std::string_view token) const;  // -1 if there is none
+  std::string_view token(std::int32_t id) const;  // empty if there is none
+  std::int32_t size() const { return static_cast<std::int32_t>(index_by_id_.size()); }  // largest id + 1
+
+ private:
+  StringTable tokens_;
+  std::vector<std::int32_t> id_by_index_, index_by_id_;
+};
+
+/// The model of a subword tokenizer: splits a pre-token into tokens of its vocabulary. Thread-safe.
+class SubwordModel {
+ public:
+  virtual ~SubwordModel() = default;
+  virtual const SubwordVocabulary& vocabulary() const = 0;
+  /// Id of the token for unknown text; -1 if there is none.
+  virtual std::int32_t unknown_id() const = 0;
+  /// Appends the ids of a pre-token.
+  virtual void append_ids(std::string_view word, std::vector<std::int32_t>& ids) const = 0;
+};
+
+// Models from the object "model" of tokenizer.json. FormatError names the invalid field, Unsupported the part
+// that cannot be reproduced exactly.
+std::unique_ptr<const SubwordModel> word_piece_model(const nlohmann::json& model);
+std::unique_ptr<const SubwordModel> word_level_model(const nlohmann::json& model);
+std::unique_ptr<const SubwordModel> unigram_model(const nlohmann::json& model);
+std::unique_ptr<const SubwordModel> bpe_model(const nlohmann::json& model);
+
+}  // namespace sentencode
