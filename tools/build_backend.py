@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sysconfig
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,15 @@ from scikit_build_core.build import *  # noqa: F403  # all hooks that this versi
 
 def build_wheel(*arguments: Any, **named: Any) -> str:
     compilers = [os.environ["CXX"].split()[0]] if os.environ.get("CXX") else ["c++", "g++", "clang++"]
-    if not any(map(shutil.which, compilers)):
+    needs = {
+        "a C++ compiler": any(map(shutil.which, compilers)),
+        "the headers of Python": Path(sysconfig.get_path("include"), "Python.h").exists(),
+    }
+    if missing := [name for name, there in needs.items() if not there]:
         raise SystemExit(
-            f"Compiling Sentencode needs a C++ compiler, and there is no {' or '.join(compilers)}. Install "
-            "one (Debian, Ubuntu: apt install g++; Fedora: dnf install gcc-c++; conda: conda install "
-            "cxx-compiler), or install a wheel, which needs none: pip install --only-binary=:all: sentencode"
+            f"Compiling Sentencode needs {' and '.join(missing)}. Install (Debian, Ubuntu: apt install g++ "
+            "python3-dev; Fedora: dnf install gcc-c++ python3-devel; conda: conda install cxx-compiler), or "
+            "install a wheel, which needs neither: pip install --only-binary=:all: sentencode"
         )
     return str(_backend.build_wheel(*arguments, **named))
 

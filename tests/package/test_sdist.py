@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -95,13 +96,17 @@ def test_the_build_requires_a_supported_torch(monkeypatch, environment, expected
         assert [r for r in requirements if r.startswith("torch")] == expected
 
 
-def test_without_a_compiler_the_build_says_what_to_install(monkeypatch, tmp_path):
+@pytest.mark.parametrize("missing", ["a C++ compiler", "the headers of Python"])
+def test_a_build_without_its_requirements_says_what_to_install(monkeypatch, tmp_path, missing):
     monkeypatch.chdir(ROOT)
     monkeypatch.syspath_prepend(ROOT / "tools")
     pytest.importorskip("scikit_build_core")
     import build_backend
 
     monkeypatch.delenv("CXX", raising=False)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SystemExit, match=r"there is no c\+\+ or g\+\+ or clang\+\+.*apt install g\+\+"):
+    if missing == "a C++ compiler":
+        monkeypatch.setenv("PATH", str(tmp_path))
+    else:
+        monkeypatch.setattr(build_backend.sysconfig, "get_path", lambda name: str(tmp_path))
+    with pytest.raises(SystemExit, match=f"needs {re.escape(missing)}\\. .*apt install g\\+\\+ python3-dev"):
         build_backend.build_wheel(str(tmp_path))
