@@ -3,6 +3,7 @@
 # usage (as root, on Debian or Ubuntu): tools/wheels/test.sh [SUITE] [neural]
 #   SUITE   release of Debian or Ubuntu, whose Python is used (default: that of this machine)
 #   neural  tests sentencode[nn], too, with the torch of TORCH (default 2.13.0)
+# NUMPY=1.26.0 installs this NumPy instead of the newest.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 suite=${1:-$(. /etc/os-release && echo "$VERSION_CODENAME")} neural=${2:-}
@@ -31,7 +32,7 @@ unshare -m bash -euo pipefail -c '
   for folder in /etc/ssl/certs /usr/local/share/ca-certificates $folders; do
     [ -d "$folder" ] && mkdir -p "$base$folder" && mount --bind -o ro "$folder" "$base$folder"
   done
-  mapfile -t settings < <(env | grep -iE "^(PIP_|SSL_|CURL_|REQUESTS_|https?_proxy|no_proxy|TORCH=)")
+  mapfile -t settings < <(env | grep -iE "^(PIP_|SSL_|CURL_|REQUESTS_|https?_proxy|no_proxy|TORCH=|NUMPY=)")
   exec chroot "$base" env -i HOME=/root PATH=/usr/bin:/bin LANG=C.UTF-8 "${settings[@]}" "$@"
 ' _ "$base" "$folders" bash -euo pipefail -c '
   cd /work
@@ -40,7 +41,7 @@ unshare -m bash -euo pipefail -c '
   pip="venv/bin/python -m pip --disable-pip-version-check -q"
   start=$(date +%s.%N)
   $pip install --find-links dist --no-index --no-deps sentencode
-  $pip install numpy tqdm
+  $pip install "numpy${NUMPY:+==$NUMPY}" tqdm
   venv/bin/python -c "import sentencode as se; print(se.Average(se.WordVectors.default()).encode(\"One sentence.\").shape)"
   echo "from pip install to the first embedding: $(python3 -c "import time; print(round(time.time() - $start, 1))") s"
   if [ -n "$0" ]; then
