@@ -25,6 +25,7 @@ void bind_frequencies(py::module_& m);
 void bind_metrics(py::module_& m);
 void bind_parallel(py::module_& m);
 void bind_read_vectors(py::module_& m);
+void bind_safetensors(py::module_& m);
 void bind_search(py::module_& m);
 void bind_sentences(py::module_& m);
 void bind_sif(py::module_& m);

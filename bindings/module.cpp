@@ -13,6 +13,7 @@ SENTENCODE_MODULE(_core, m, pybind11::mod_gil_not_used()) {
   sentencode::bind_parallel(m);
   sentencode::bind_version(m);
   sentencode::bind_files(m);
+  sentencode::bind_safetensors(m);
 
   sentencode::bind_sentences(m);
   sentencode::bind_split_sentences(m);

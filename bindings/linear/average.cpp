@@ -9,10 +9,12 @@ void bind_average(py::module_& m) {
   py::class_<Average, LinearEncoder, std::shared_ptr<Average>>(
       m, "Average", "The mean of a sentence's weighted word vectors.")
       .def(py::init([](const VectorsArgument& vectors, const Tokenizer& tokenizer,
-                       const WeightsArgument& weights) {
-             return std::make_shared<Average>(words_of(vectors, tokenizer, weights));
+                       const WeightsArgument& weights, bool normalize) {
+             return std::make_shared<Average>(words_of(vectors, tokenizer, weights), normalize);
            }),
-           py::arg("vectors"), py::arg("tokenizer"), py::arg("weights") = py::none());
+           py::arg("vectors"), py::arg("tokenizer"), py::arg("weights") = py::none(), py::kw_only(),
+           py::arg("normalize") = false)
+      .def_property_readonly("normalize", &Average::normalize);
 }
 
 }  // namespace sentencode

@@ -27,6 +27,16 @@ std::int32_t checked_id(const WordVectors& self, std::int64_t id) {
   return static_cast<std::int32_t>(id);
 }
 
+Table from_matrix(const std::shared_ptr<SafeTensors>& file, const std::string& name, const py::object& words,
+                  const std::optional<py::array_t<std::int64_t, py::array::c_style>>& mapping,
+                  std::int64_t columns) {
+  const StringTable table = strings_of(words, "words", true);
+  std::span<const std::int64_t> rows;
+  if (mapping) rows = {mapping->data(), static_cast<std::size_t>(mapping->size())};
+  const WithoutGil release;
+  return hold(WordVectors::from_matrix(file, name, table, rows, columns));
+}
+
 std::optional<OutOfVocabulary> policy(const std::optional<std::string>& name) {
   return name ? std::optional(parse_enum<OutOfVocabulary>(*name)) : std::nullopt;
 }
@@ -122,6 +132,9 @@ void bind_word_vectors(py::module_& m) {
   py::class_<WordVectors, Table>(m, "WordVectors", "An immutable table of words and vectors.")
       .def_static("from_array", &from_array, py::arg("words"), py::arg("matrix"), py::arg("counts"),
                   py::arg("storage"), py::arg("oov"))
+      .def_static("from_matrix", &from_matrix, py::arg("file"), py::arg("name"), py::arg("words"),
+                  py::arg("mapping") = py::none(), py::arg("columns") = 0,
+                  "A view of a matrix in a file of another library.")
       .def_static(
           "open",
           [](const Path& path, const std::optional<std::string>& oov, bool verify) {

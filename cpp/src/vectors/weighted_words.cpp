@@ -63,9 +63,13 @@ void WeightedWords::for_blocks(const Sentences& sentences, MatrixView out, const
   });
 }
 
-void WeightedWords::means(const Sentences& sentences, MatrixView out) const {
-  for_blocks(sentences, out, [this](const RaggedIds& ids, MatrixView rows) {
+void WeightedWords::means(const Sentences& sentences, MatrixView out, bool unit_length) const {
+  for_blocks(sentences, out, [this, unit_length](const RaggedIds& ids, MatrixView rows) {
     vectors_->means(ids, weights_or_null(), rows);
+    for (std::int64_t i = 0; i < ids.size() && unit_length; ++i) {
+      const double length = std::sqrt(squared_length(rows.row(i)));
+      if (length > 0) rows.row(i) = (rows.row(i).cast<double>() * (1 / length)).cast<float>();
+    }
   });
 }
 

@@ -123,6 +123,80 @@ std::shared_ptr<const WordVectors> WordVectors::from_array(const StringTable& wo
                  }));
 }
 
+std::shared_ptr<const WordVectors> WordVectors::from_matrix(std::shared_ptr<const SafeTensors> file,
+                                                            const std::string& name, const StringTable& words,
+                                                            std::span<const std::int64_t> mapping,
+                                                            std::int64_t columns) {
+  const auto check = [&](bool condition, const auto&... why) {
+    ST_CHECK(condition, FormatError, file->source(), ": tensor '", name, "' ", why...);
+  };
+  check(file->has(name), "is missing");
+  const Tensor& tensor = file->tensors().at(name);
+  const DType type = tensor.dtype;
+  const bool converted = type == DType::f64 || type == DType::bf16;
+  check(converted || type == DType::f32 || type == DType::f16 || type == DType::i8, "has the type ",
+        dtype_name(type), ", expected floating-point numbers or I8");
+  check(tensor.shape.size() == 2 && tensor.shape[1] >= 1, "must be a matrix [words, dim]");
+  const std::int64_t n = tensor.shape[0], width = tensor.shape[1];
+  ST_CHECK(columns >= 0 && columns <= width, InvalidInput, file->source(), ": cannot take ", columns,
+           " columns of ", width, " of tensor '", name, "'");
+  if (columns == 0) columns = width;
+  if (mapping.empty()) {
+    check(n >= words.size(), "has ", n, " rows for ", words.size(), " tokens");
+  } else {
+    ST_CHECK(std::ssize(mapping) >= words.size(), FormatError, file->source(), ": the mapping has ",
+             mapping.size(), " rows for ", words.size(), " tokens");
+    const auto bad = std::ranges::find_if(mapping, [n](std::int64_t row) { return row < 0 || row >= n; });
+    check(bad == mapping.end(), "has ", n, " rows, but row ", bad == mapping.end() ? 0 : *bad,
+          " is that of token ", bad - mapping.begin());
+  }
+
+  const std::size_t element = dtype_size(type);
+  const Storage storage = type == DType::f16  ? Storage::float16
+                          : type == DType::i8 ? Storage::int8
+                                              : Storage::float32;
+  Parts parts;
+  if (converted || !mapping.empty() || columns < width) {
+    const auto copy = [&](std::int64_t begin, std::int64_t end, std::byte* out, float* scales) {
+      if (scales != nullptr) std::fill_n(scales, end - begin, 1.0F);
+      const auto bytes = static_cast<std::size_t>(columns) * element_bytes(storage);
+      for (std::int64_t i = begin; i < end; ++i, out += bytes) {
+        const std::int64_t from = mapping.empty() ? i : mapping[static_cast<std::size_t>(i)];
+        const std::byte* row = tensor.bytes.data() + static_cast<std::size_t>(from * width) * element;
+        if (!converted) {
+          std::memcpy(out, row, bytes);
+          continue;
+        }
+        for (std::int64_t c = 0; c < columns; ++c, row += element) {
+          float value = 0;
+          if (type == DType::f64) {
+            double wide = 0;
+            std::memcpy(&wide, row, sizeof wide);
+            value = static_cast<float>(wide);
+          } else {  // the upper half of a float32; memory is little-endian
+            std::memcpy(reinterpret_cast<std::byte*>(&value) + 2, row, 2);
+          }
+          std::memcpy(out + static_cast<std::size_t>(c) * sizeof value, &value, sizeof value);
+        }
+      }
+    };
+    parts = make_parts(copy_of(words), columns, storage, {}, OutOfVocabulary::skip, copy);
+  } else {
+    auto memory = std::make_shared<std::pair<std::shared_ptr<const SafeTensors>, std::vector<float>>>();
+    memory->first = file;
+    if (storage == Storage::int8) memory->second.assign(static_cast<std::size_t>(words.size()), 1.0F);
+    parts.words = copy_of(words);
+    parts.dim = width;
+    parts.storage = storage;
+    parts.rows = tensor.bytes.first(static_cast<std::size_t>(words.size() * width) * element);
+    parts.scales = memory->second;
+    parts.keep = std::move(memory);
+  }
+  auto result = std::make_shared<WordVectors>(std::move(parts));
+  result->check_finite(concat(file->source(), ": tensor '", name, '\''));
+  return result;
+}
+
 std::shared_ptr<const WordVectors> WordVectors::with_oov(OutOfVocabulary oov) const {
   Parts parts = parts_;
   parts.oov = oov;

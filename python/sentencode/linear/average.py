@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from ..checks import checked_bool
 from ..vectors import Vectors
 from .base import LinearEncoder
 from .weights import smooth_weights
@@ -24,11 +25,14 @@ class Average(LinearEncoder):
             tokenised text), a `Tokenizer`, a callable, or a tokenizer of Hugging Face. "auto": "words" if the
             vectors have words such as *n't*, else "punctuation".
         lowercase: Whether to lower-case. "auto": unless the vectors have words with upper-case letters.
+        normalize: Whether to divide each embedding by its norm; a zero embedding stays zero.
         a: Words of probability p(w) have the weight a / (a + p(w)), as in SIF; 1e-3 is usual. None: no
             weights.
         frequencies: Source of p(w): a `Frequencies`, a `Vocabulary`, a dict of counts, the path of a file of
             words and counts, or "zipf" (the order of the vectors). None: the counts of the vectors, or "zipf"
             if they have none.
+        weights: Weight of each word [len(vectors)], instead of `a` and `frequencies`. Rows of unknown words
+            have the weight 1.
 
     Example:
         >>> import numpy as np, sentencode as se
@@ -37,9 +41,13 @@ class Average(LinearEncoder):
         array([[0.5 , 0.5 ],
                [0.75, 0.25],
                [0.  , 0.  ]], dtype=float32)
+        >>> se.Average(vectors, weights=[3, 4], normalize=True).encode("cat dog")
+        array([0.6, 0.8], dtype=float32)
     """
 
     _kind = "Average"
+    _unsaved = LinearEncoder._unsaved | {"weights"}
+    _added: ClassVar[dict[str, Any]] = {"normalize": False}
 
     def __init__(
         self,
@@ -49,12 +57,16 @@ class Average(LinearEncoder):
         lowercase: bool | Literal["auto"] = "auto",
         a: float | None = None,
         frequencies: Any = None,
+        weights: npt.ArrayLike | None = None,
+        normalize: bool = False,
     ) -> None:
         self.vectors = vectors
         self.tokenizer = tokenizer
         self.lowercase = lowercase
         self.a = a
         self.frequencies = frequencies
+        self.weights = weights
+        self.normalize = normalize
 
     @property
     def _learns(self) -> bool:
@@ -79,7 +91,25 @@ class Average(LinearEncoder):
         return {**self.get_params(deep=False), **resolved}
 
     def _options(self) -> dict[str, Any]:
-        return {}
+        return {"normalize": checked_bool("Average: normalize", self.normalize)}
 
     def _weights(self) -> npt.NDArray[np.float32] | None:
-        return smooth_weights("Average", self._word_vectors, self.frequencies, self.a)
+        vectors = self._word_vectors
+        if self.weights is None:
+            return smooth_weights("Average", vectors, self.frequencies, self.a)
+        if self.a is not None or self.frequencies is not None:
+            raise ValueError("Average: weights exclude a and frequencies, which would compute others")
+        weights = np.asarray(self.weights, dtype=np.float32)
+        if weights.shape != (len(vectors),):
+            raise ValueError(
+                f"Average: weights must be an array [{len(vectors)}], one for each word, "
+                f"got shape {list(weights.shape)}"
+            )
+        unknown = np.ones(vectors._core.row_count - len(vectors), np.float32)
+        return np.concatenate([weights, unknown])
+
+    @classmethod
+    def _weights_of(cls, model: Any, params: dict[str, Any]) -> dict[str, Any]:
+        if params["a"] is None and model.weights is not None:
+            return {"weights": model.weights[: len(model.vectors)]}
+        return super()._weights_of(model, params)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import os
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,7 @@ class LinearEncoder(CoreEncoder):
 
     _kind: str  # class of the core
     _unsaved: frozenset[str] = frozenset({"vectors", "frequencies"})  # parameters that are stored elsewhere
+    _added: ClassVar[dict[str, Any]] = {}  # parameters that early files lack, and their values there
 
     def _options(self) -> dict[str, Any]:
         """Check the parameters of the class, and return the options of the core's class."""
@@ -135,6 +136,8 @@ class LinearEncoder(CoreEncoder):
             params = json.loads(model.params)
         except ValueError as error:  # or UnicodeDecodeError
             raise ValueError(f"params are not JSON: {error}") from None
+        if isinstance(params, dict):
+            params = {**cls._added, **params}
         return checked_keys(cls, params, set(cls._defaults()) - cls._unsaved)
 
     @classmethod
@@ -145,14 +148,9 @@ class LinearEncoder(CoreEncoder):
             if tokenizer.lowercase not in ("auto", lowercase):
                 raise ValueError(f"params: lowercase={lowercase!r} contradicts {tokenizer!r}")
             tokenizer = Tokenizer(tokenizer, invalid=tokenizer.invalid)  # type: ignore[arg-type]
-        weights = model.weights
-        if "a" in params and (params["a"] is None) != (weights is None):
-            raise ValueError(f"params: a={params['a']!r} contradicts the weights of the file")
-        made_with = params.get("a", params.get("sentence_length"))
         encoder = cls(
             WordVectors(model.vectors),  # type: ignore[call-arg]
-            frequencies=None if weights is None else SavedWeights(weights, made_with),
-            **{**params, "tokenizer": tokenizer},
+            **{**params, "tokenizer": tokenizer, **cls._weights_of(model, params)},
         )
         encoder._weights()
         config = {name: getattr(model, name) for name in ("components", "normalize") if hasattr(model, name)}
@@ -164,6 +162,15 @@ class LinearEncoder(CoreEncoder):
         check_same_tokenizer(core, model.tokenizer)
         encoder._adopt(model)
         return encoder
+
+    @classmethod
+    def _weights_of(cls, model: Any, params: dict[str, Any]) -> dict[str, Any]:
+        """The parameters that stand for the weights of an encoder that was read from a file."""
+        weights = model.weights
+        if "a" in params and (params["a"] is None) != (weights is None):
+            raise ValueError(f"params: a={params['a']!r} contradicts the weights of the file")
+        made_with = params.get("a", params.get("sentence_length"))
+        return {"frequencies": None if weights is None else SavedWeights(weights, made_with)}
 
     def _forget(self) -> None:
         self._adopt(*self._new_model())

@@ -61,6 +61,24 @@ TEST(Average, IsTheMeanOfWeightedRows) {
   EXPECT_LE(difference(average.encode(Texts(ids).sentences()), slow_means(example, ids, false)), 1e-6);
 }
 
+TEST(Average, DividesByNorms) {
+  Example example(9);
+  const Texts texts(example.ids(500, 0, 12));
+  const Average average(example.words(), true);
+  const Matrix means = Average(example.words()).encode(texts.sentences());
+  const Matrix rows = average.encode(texts.sentences());
+  for (std::int64_t i = 0; i < rows.rows(); ++i) {
+    const float length = means.row(i).norm();
+    EXPECT_LE((rows.row(i) * length - means.row(i)).norm(), 1e-6F * length);
+    EXPECT_NEAR(rows.row(i).norm(), length > 0 ? 1 : 0, 1e-6);
+  }
+  const TemporaryFolder folder;
+  average.save(folder.path("average"));
+  const auto again = load_encoder(folder.path("average"));
+  EXPECT_EQ(again->encode(texts.sentences()), rows);
+  EXPECT_TRUE(dynamic_cast<const Average&>(*again).normalize());
+}
+
 TEST(Average, WritesOnlyItsRowsOfAStridedMatrix) {
   Example example(4);
   const Texts texts(example.ids(5, 1, 3));

@@ -353,6 +353,53 @@ TEST(WordVectors, SurvivesDamagedFiles) {
   EXPECT_LT(opened, 3900);
 }
 
+TEST(WordVectors, ReadsAMatrixOfAnotherLibrary) {
+  const TemporaryFolder folder;
+  const Matrix rows =
+      Matrix::NullaryExpr(4, 3, [](Eigen::Index i, Eigen::Index j) { return static_cast<float>(3 * i + j); });
+  const Matrix bad = Matrix::Constant(1, 1, std::nanf(""));
+  const RowMajor<double> wide = rows.cast<double>();
+  std::vector<std::int8_t> bytes{1, -2, 3, 4, 5, -128};
+  std::vector<std::uint16_t> half{0x3c00, 0x4000};   // 1, 2
+  std::vector<std::uint16_t> brain{0x3f80, 0x4000};  // 1, 2
+  const std::map<std::string, Tensor> tensors{
+      {"f32", tensor_of(rows)},
+      {"f64", tensor_of(wide)},
+      {"i8", tensor_of(std::span<const std::int8_t>(bytes), {2, 3})},
+      {"f16", {DType::f16, {2, 1}, std::as_bytes(std::span(half))}},
+      {"bf16", {DType::bf16, {2, 1}, std::as_bytes(std::span(brain))}},
+      {"nan", tensor_of(bad)},
+      {"line", {DType::f16, {2}, std::as_bytes(std::span(half))}}};
+  write_safetensors(folder.path("model"), tensors, {});
+  const auto file = SafeTensors::open(folder.path("model"));
+  const auto read = [&](const std::string& name, const StringTable& words,
+                        std::span<const std::int64_t> mapping = {}, std::int64_t columns = 0) {
+    const auto table = WordVectors::from_matrix(file, name, words, mapping, columns);
+    Matrix out(table->size(), table->dim());
+    table->matrix(out.data());
+    return out;
+  };
+  EXPECT_EQ(read("f32", strings({"a", "b", "c"})), rows.topRows(3)) << "the last row has no word";
+  EXPECT_EQ(read("f64", strings({"a", "b", "c", "d"})), rows);
+  EXPECT_EQ(read("f32", strings({"a", "b"}), {}, 2), rows.topLeftCorner(2, 2));
+  EXPECT_EQ(read("i8", strings({"a", "b"})).row(1), Eigen::RowVector3f(4, 5, -128));
+  EXPECT_EQ(read("f16", strings({"a", "b"})), Eigen::Vector2f(1, 2));
+  EXPECT_EQ(read("bf16", strings({"a", "b"})), Eigen::Vector2f(1, 2));
+  const std::int64_t mapping[] = {1, 0, 1};
+  EXPECT_EQ(read("i8", strings({"a", "b", "c"}), mapping, 1), Eigen::Vector3f(4, 1, 4));
+  EXPECT_EQ(WordVectors::from_matrix(file, "i8", strings({"a"}))->storage(), Storage::int8);
+
+  const std::int64_t outside[] = {0, 2};
+  EXPECT_THROW_WITH(read("none", strings({"a"})), FormatError, "'none' is missing");
+  EXPECT_THROW_WITH(read("line", strings({"a"})), FormatError, "must be a matrix");
+  EXPECT_THROW_WITH(read("nan", strings({"a"})), FormatError, "vector of 'a' holds NaN");
+  EXPECT_THROW_WITH(read("i8", strings({"a", "b", "c"})), FormatError, "2 rows for 3 tokens");
+  EXPECT_THROW_WITH(read("i8", strings({"a", "b"}), outside), FormatError, "row 2 is that of token 1");
+  EXPECT_THROW_WITH(read("i8", strings({"a", "b"}), std::span(outside).first(1)), FormatError,
+                    "1 rows for 2");
+  EXPECT_THROW_WITH(read("i8", strings({"a"}), {}, 4), InvalidInput, "4 columns of 3");
+}
+
 TEST(WordVectors, RanksWordsByCosine) {
   const Example example(3000, 12);
   const auto vectors = example.table(Storage::float16);

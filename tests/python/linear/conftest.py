@@ -49,6 +49,9 @@ def sentences():
 FAMILIES = {
     "average": lambda vectors: se.Average(vectors),
     "weighted average": lambda vectors: se.Average(vectors, a=1e-2),
+    "unit average": lambda vectors: se.Average(
+        vectors, weights=np.linspace(0.5, 2, len(vectors), dtype=np.float32), normalize=True
+    ),
     "sif": lambda vectors: se.SIF(vectors, components=2),
     "usif": lambda vectors: se.USIF(vectors, components=3, sentence_length=3),
     "usif as written": lambda vectors: se.USIF(vectors, normalize="none", sentence_length=3),

@@ -101,7 +101,7 @@ def test_save_and_load(encoder, tmp_path, statistics, sentences):
     same(other, encoder)
     params, loaded_params = encoder.get_params(deep=False), other.get_params(deep=False)
     for name in set(params) - {"vectors", "frequencies", "tokenizer"}:
-        assert loaded_params[name] == params[name], name
+        assert np.array_equal(loaded_params[name], params[name]), name
     assert other.vectors.fingerprint == encoder.vectors.fingerprint
     # What was loaded can be fitted anew, with the weights it came with.
     same(copy.deepcopy(other).fit(sentences), encoder, exact=False)

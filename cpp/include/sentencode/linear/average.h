@@ -7,15 +7,19 @@
 
 namespace sentencode {
 
-/// The mean of a sentence's weighted word vectors. Needs no fit.
+/// The mean of a sentence's weighted word vectors, divided by its norm if `normalize`. Needs no fit.
 class Average final : public LinearEncoder {
  public:
-  explicit Average(WeightedWords words) : LinearEncoder(std::move(words)) {}
+  explicit Average(WeightedWords words, bool normalize = false)
+      : LinearEncoder(std::move(words)), normalize_(normalize) {}
 
   using LinearEncoder::encode;
   std::string kind() const override { return "Average"; }
   std::int64_t dim() const override { return words().dim(); }
-  void encode(const Sentences& sentences, MatrixView out) const override { words().means(sentences, out); }
+  bool normalize() const { return normalize_; }
+  void encode(const Sentences& sentences, MatrixView out) const override {
+    words().means(sentences, out, normalize_);
+  }
   bool side_by_side() const override { return true; }
 
   bool fitted() const override { return true; }
@@ -26,6 +30,8 @@ class Average final : public LinearEncoder {
 
  private:
   void write(ModelContents& contents, const SaveOptions& options) const override;
+
+  bool normalize_;
 };
 
 }  // namespace sentencode

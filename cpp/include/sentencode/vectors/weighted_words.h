@@ -36,7 +36,8 @@ class WeightedWords {
   }
 
   /// out [n, dim]: mean of x over the known words of each sentence; zero without any. On all threads.
-  void means(const Sentences& sentences, MatrixView out) const;
+  /// unit_length: Divides each mean by its norm, unless that is zero.
+  void means(const Sentences& sentences, MatrixView out, bool unit_length = false) const;
   /// The mean of uSIF's public code: every dimension is first divided by its norm over the words of the
   /// sentence (unless that is zero), then rows are weighted.
   void normalised_means(const Sentences& sentences, MatrixView out) const;

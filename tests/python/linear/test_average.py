@@ -1,0 +1,77 @@
+"""Average: word weights that are given directly, and embeddings of unit length."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+import sentencode as se
+
+from .conftest import WORDS
+
+TEXTS = ["the man plays", "cat unknown", "", "nobody", "dog dog a"]
+
+
+@pytest.fixture
+def weights():
+    return np.linspace(0.25, 2, len(WORDS), dtype=np.float32)
+
+
+def test_weights_multiply_the_vectors(vectors, weights):
+    rows = vectors.matrix(WORDS)
+    scaled = se.WordVectors.from_array(WORDS, rows * weights[:, None])
+    expected = se.Average(scaled).encode(TEXTS)
+    np.testing.assert_allclose(se.Average(vectors, weights=weights).encode(TEXTS), expected, rtol=1e-5)
+    units = se.Average(vectors, weights=list(weights), normalize=True).encode(TEXTS)
+    norms = np.linalg.norm(expected, axis=1, keepdims=True)
+    np.testing.assert_allclose(units, expected / np.where(norms > 0, norms, 1), atol=1e-6)
+    assert not units[2:4].any()
+
+
+def test_unknown_words_have_the_weight_one(vectors, weights):
+    mean = vectors.with_oov("mean")
+    rows = se.Average(mean, weights=weights).encode(["unknown"])
+    np.testing.assert_allclose(rows, se.Average(mean).encode(["unknown"]), rtol=1e-6)
+
+
+@pytest.mark.parametrize("policy", ["skip", "mean", "random"])
+def test_files_and_pickles(vectors, weights, policy, tmp_path):
+    encoder = se.Average(vectors.with_oov(policy), weights=weights, normalize=True)
+    encoder.save(tmp_path / "file")
+    loaded = se.load(tmp_path / "file")
+    assert loaded.normalize is True
+    np.testing.assert_array_equal(loaded.weights, weights)
+    for other in (loaded, pickle.loads(pickle.dumps(encoder)), loaded.fit([])):
+        np.testing.assert_array_equal(other.encode(TEXTS), encoder.encode(TEXTS))
+        assert other.fingerprint() == encoder.fingerprint()
+    assert encoder.fingerprint() != se.Average(vectors.with_oov(policy), weights=weights).fingerprint()
+
+
+def test_files_without_the_parameter_are_readable(vectors, tmp_path):
+    encoder = se.Average(vectors, a=1e-2)
+    model = encoder._described_model()
+    params = json.loads(model.params)
+    assert params.pop("normalize") is False
+    model.params = json.dumps(params)
+    model.save(tmp_path / "early")
+    loaded = se.load(tmp_path / "early")
+    assert loaded.normalize is False
+    np.testing.assert_array_equal(loaded.encode(TEXTS), encoder.encode(TEXTS))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"weights": [1, 2]}, r"weights must be an array \[14\], one for each word, got shape \[2\]"),
+        ({"weights": np.full(14, np.nan)}, r"weights\[0\] is nan"),
+        ({"weights": np.ones(14), "a": 1e-3}, "weights exclude a and frequencies"),
+        ({"weights": np.ones(14), "frequencies": "zipf"}, "weights exclude a and frequencies"),
+        ({"normalize": "yes"}, "normalize must be"),
+    ],
+)
+def test_invalid_parameters(vectors, options, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        se.Average(vectors, **options).encode("cat")
