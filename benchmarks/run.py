@@ -28,6 +28,7 @@ ORDER = {
     "pooling": "--rounds 1 --features 32 --hidden 16 --batch 8 --batches 2",
     "train_step": "--rounds 1 --steps 3 --hidden 64 --words 1000 --sentences 20000",
     "busy": "--rounds 1 --steps 3 --only training linear",
+    "serve": "--rounds 1 --seconds 0.5 --requests 1000",
     "encode_neural": "--rounds 1 --sentences 500 --hidden 64",
     "context": "--rounds 1 --steps 2 --hidden 16 --words 1000 --sentences 5000 --encoded 200",
     "translation": "--rounds 1 --steps 2 --hidden 16 --decoder-hidden 16 --sentences 2000 --pieces 500 "

@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Any
 from . import families
 
 if TYPE_CHECKING:
-    from . import distributed, errors, models, mteb, nn, scale, sentence_transformers, senteval, training
+    from . import (
+        distributed,
+        errors,
+        models,
+        mteb,
+        nn,
+        scale,
+        sentence_transformers,
+        senteval,
+        serve,
+        training,
+    )
     from .cache import cache_dir, set_cache_dir
     from .encoder import Encoder
     from .errors import DivergedError, FormatError, NotFittedError, ZeroRowsWarning
@@ -92,6 +103,7 @@ __all__ = [
     "semantic_search",
     "sentence_transformers",
     "senteval",
+    "serve",
     "set_cache_dir",
     "set_num_threads",
     "similarity",

@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from . import bleu, compare, demo, distill, encode, evaluate, reproduce, train, translate, vectors
+    from . import bleu, compare, demo, distill, encode, evaluate, reproduce, serve, train, translate, vectors
 
     parser = argparse.ArgumentParser(
         prog="sentencode", description="Train, run and evaluate sentence encoders."
@@ -62,7 +62,8 @@ def _parser() -> argparse.ArgumentParser:
         "--version", action=_Version, nargs=0, help="show the version and how it was built, and exit"
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in (encode, train, translate, bleu, distill, evaluate, compare, vectors, reproduce, demo):
+    modules = (encode, serve, train, translate, bleu, distill, evaluate, compare, vectors, reproduce, demo)
+    for module in modules:
         add_command(commands, module)
     return parser
 

@@ -17,6 +17,7 @@ from ..checks import checked_bool, checked_str
 from ..errors import FormatError
 from ..files import as_name
 from ..progress import progress as progress_bar
+from ..sizes import bytes_of
 from ..text.inputs import counted_from
 from . import manifest as manifests
 from .arrow import embedding_column, pyarrow
@@ -26,7 +27,6 @@ from .folders import Folder, real_path
 from .inputs import inputs_of
 from .manifest import Manifest, Part
 from .shards import Columns, Shard, read, shards_of
-from .sizes import bytes_of
 
 __all__ = ["encode"]
 

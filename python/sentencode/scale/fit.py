@@ -18,12 +18,12 @@ from ..files import without_link
 from ..linear import LAES
 from ..linear.base import LinearEncoder
 from ..progress import progress as progress_bar
+from ..sizes import bytes_of
 from ..vectors import WordVectors
 from .engines import Engine, engine_of
 from .folders import Folder
 from .inputs import inputs_of
 from .shards import Columns, shards_of
-from .sizes import bytes_of
 from .sums import Paths, add_sums, scratch_folder
 
 __all__ = ["fit", "statistics_bytes"]

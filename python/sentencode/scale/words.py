@@ -14,6 +14,7 @@ import numpy as np
 from .. import _core
 from ..checks import checked_str
 from ..progress import progress as progress_bar
+from ..sizes import bytes_of
 from ..text.inputs import Progress
 from ..text.tokenizer import Tokenizer
 from ..text.vocabulary import Vocabulary, vocabulary_bounds
@@ -24,7 +25,6 @@ from .engines import Engine, engine_of
 from .folders import Folder
 from .inputs import inputs_of
 from .shards import Columns, shards_of
-from .sizes import bytes_of
 from .sums import Paths, add_sums, scratch_folder
 
 __all__ = ["count_words", "train_vectors"]

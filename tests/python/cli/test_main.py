@@ -13,6 +13,7 @@ from sentencode.cli import main
 
 COMMANDS = [
     ["encode"],
+    ["serve"],
     ["train"],
     ["translate"],
     ["evaluate"],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..checks import checked_int
+from .checks import checked_int
 
 __all__ = ["bytes_of"]
 

@@ -1,0 +1,84 @@
+"""Serves an application until it is stopped."""
+
+from __future__ import annotations
+
+import signal
+import socket
+from collections.abc import Callable
+from typing import Any
+
+from .._extras import require
+
+__all__ = ["run"]
+
+_BACKLOG = 1024  # connections that wait to be accepted
+_GRACE = 30  # seconds for requests in progress after a signal to stop
+
+
+def run(
+    app: Any,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    *,
+    on_start: Callable[[str], object] | None = None,
+) -> None:
+    """Serves an application with uvicorn until SIGTERM or Ctrl-C; requests in progress are answered first.
+
+    Args:
+        app: An `App`, or one that wraps it.
+        host: Address to listen on. "0.0.0.0": all, so that other machines can connect.
+        port: Port. 0: any that is free.
+        on_start: Called with the URL when connections are accepted.
+
+    Raises:
+        OSError: The address cannot be used.
+        ImportError: uvicorn is missing.
+    """
+    uvicorn: Any = require("uvicorn", "serve")
+    config = uvicorn.Config(
+        app,
+        lifespan="off",
+        ws="none",
+        log_config=None,
+        log_level="critical",  # the application logs its own errors
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=_GRACE,
+    )
+    server = uvicorn.Server(config)
+
+    def stop(*_: object) -> None:
+        server.should_exit = True
+
+    # uvicorn replaces these handlers while it runs, and raises its signal again for them when it has stopped:
+    # the default ones would end the process with the status of a signal.
+    signals = (signal.SIGINT, signal.SIGTERM)
+    with _listening(host, port) as listener:
+        before = [signal.signal(number, stop) for number in signals]
+        try:
+            if on_start is not None:
+                shown = f"[{host}]" if listener.family == socket.AF_INET6 else host
+                on_start(f"http://{shown}:{listener.getsockname()[1]}")
+            server.run(sockets=[listener])
+        finally:
+            for number, handler in zip(signals, before, strict=True):
+                signal.signal(number, handler)
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """A socket that accepts connections; errors have the address."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        # With the protocol: otherwise asyncio does not set TCP_NODELAY, and small responses take 40 ms.
+        listener = socket.socket(family, kind, protocol)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(_BACKLOG)
+        except BaseException:
+            listener.close()
+            raise
+        return listener
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, f"{host}:{port}") from None
