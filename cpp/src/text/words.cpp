@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 
+#include "byte_masks.h"
 #include "english.h"
 #include "sentencode/text/utf8.h"
 
@@ -52,6 +53,14 @@ bool same(string_view text, string_view expected) {  // expected is in lower cas
   return std::ranges::equal(text, expected, {}, lower);
 }
 
+/// Whether a word has the length, and the second and third letter, of one of kContractions.
+bool may_be_contraction(string_view word) {
+  if (word.size() != 5 && word.size() != 6) return false;
+  const char second = lower(word[1]), third = lower(word[2]);
+  return (third == 'n' && (second == 'a' || second == 'o')) ||
+         (third == 'm' && (second == 'i' || second == 'e')) || (third == 't' && second == 'o');
+}
+
 bool is_regional_indicator(char32_t code) { return code >= 0x1F1E6 && code <= 0x1F1FF; }
 bool is_skin_tone(char32_t code) { return code >= 0x1F3FB && code <= 0x1F3FF; }
 bool is_tag(char32_t code) { return code >= 0xE0020 && code <= 0xE007F; }
@@ -92,19 +101,28 @@ Kind kind_of(char32_t code) {
   }
 }
 
+/// Whether a text has "@", "://" or "ww.": without, it has no address.
+bool may_have_addresses(string_view text) {
+  if (text.find('@') != text.npos) return true;
+  for (size_t i = text.find(':'); i != text.npos; i = text.find(':', i + 1)) {
+    if (text.substr(i, 3) == "://") return true;
+  }
+  for (size_t i = text.find('.'); i != text.npos; i = text.find('.', i + 1)) {
+    if (i >= 2 && lower(text[i - 1]) == 'w' && lower(text[i - 2]) == 'w') return true;
+  }
+  return false;
+}
+
 /// Splits a text from left to right.
 class WordSplitter {
  public:
   WordSplitter(string_view text, Tokens& out)
-      : text_(text),
-        out_(out),
-        has_addresses_(text.find('@') != text.npos || text.find("://") != text.npos ||
-                       text.find("ww.") != text.npos || text.find("WW.") != text.npos) {}
+      : text_(text), masks_(text), out_(out), has_addresses_(may_have_addresses(text)) {}
 
   void split() {
-    while (at_ < text_.size()) {
+    while ((at_ = masks_.space_end(at_)) < text_.size()) {
       switch (kind(at_)) {
-        case Kind::space:
+        case Kind::space:  // not ASCII
           at_ += length(at_);
           break;
         case Kind::letter:
@@ -155,8 +173,9 @@ class WordSplitter {
     bool dotted = false, apostrophe = false;
     size_t i = at_;
     while (true) {
-      while (kKinds[byte(i)] == Kind::letter || kKinds[byte(i)] == Kind::digit) ++i;
+      i = masks_.word_end(i);
       const unsigned char c = byte(i);
+      if (c <= ' ') break;
       if (c >= 0x80) {
         if (!is_word(i)) break;
         i += length(i);
@@ -223,7 +242,7 @@ class WordSplitter {
   void finish(size_t end, bool apostrophe) {
     const string_view word = text_.substr(at_, end - at_);
     if (!apostrophe) {
-      if (word.size() == 5 || word.size() == 6) contract(word, kContractions);
+      if (may_be_contraction(word)) contract(word, kContractions);
       return push(end);
     }
     contract(word, kApostrophes);
@@ -348,6 +367,7 @@ class WordSplitter {
   }
 
   const string_view text_;
+  ByteMasks masks_;
   Tokens& out_;
   const bool has_addresses_;
   size_t at_ = 0;
@@ -432,11 +452,12 @@ void split_punctuation(string_view text, Tokens& out) {
     return rest.starts_with("\u200C") || rest.starts_with("\u200D") || rest.starts_with("\uFE0E") ||
            rest.starts_with("\uFE0F");
   };
-  for (size_t begin = 0; begin < text.size();) {
+  ByteMasks masks(text);
+  for (size_t begin = masks.space_end(0); begin < text.size(); begin = masks.space_end(begin)) {
     auto [kind, end] = look(begin);
     if (kind == Kind::letter && only_joins(begin)) kind = Kind::space;
     if (kind == Kind::letter || kind == Kind::digit) {
-      while (end < text.size()) {
+      while ((end = masks.word_end(end)) < text.size() && text[end] != ' ') {
         const auto [next, after] = look(end);
         const bool point = (text[end] == '.' || text[end] == ',') && is_digit(end - 1) && is_digit(end + 1);
         if (!point && next != Kind::letter && next != Kind::digit) break;
