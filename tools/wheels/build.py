@@ -168,7 +168,7 @@ def cmake(
     if target.python != THIS.python:
         # CMake accepts the headers of its own Python only: others come before them.
         options["CMAKE_CXX_FLAGS"] = f"-I{python_headers(target)}"
-        goal = "_core" if goal == "all" else goal  # without the stub, which is written by importing the module
+        goal = "_core" if goal == "all" else goal  # no stub: writing it imports the module
     if target.machine != THIS.machine:
         options["SENTENCODE_SCIPY_OPENBLAS"] = str(openblas(target.machine))
     environment["LD_LIBRARY_PATH"] = scipy_openblas32.get_lib_dir()  # the module is imported for its stub
