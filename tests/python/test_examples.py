@@ -270,6 +270,21 @@ def test_scale_search(tmp_path):
     assert output_of(tmp_path, "scale_search.py", "out") == printed
 
 
+@pytest.mark.parametrize(
+    ("name", "package"), [("langchain_embeddings", "langchain_core"), ("haystack_embedders", "haystack")]
+)
+def test_a_search_in_another_library(name, package, tmp_path):
+    pytest.importorskip(package)
+    assert output_of(tmp_path, f"{name}.py") == "A ship was lost in the storm.\n"
+
+
+def test_topics(tmp_path):
+    pytest.importorskip("bertopic")
+    *topics, query = output_of(tmp_path, "topics.py").splitlines()
+    assert len(topics) == 12
+    assert query.removeprefix("A storm at sea: ") in topics
+
+
 @pytest.mark.engine
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["ray", "spark", "dask"])
