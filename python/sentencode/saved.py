@@ -14,6 +14,8 @@ from .core_encoder import NEURAL_KINDS
 from .errors import FormatError
 from .families import FAMILIES
 from .files import as_name
+from .static_models.hub import static_path
+from .static_models.reading import read_static
 from .text.tokenizer import Tokenizer
 from .vectors import WordVectors
 
@@ -29,13 +31,18 @@ def load(
     trust_vectors: bool = False,
     verify: bool = True,
 ) -> Any:
-    """Loads an encoder from the file that its `save` wrote.
+    """Loads an encoder from the file that its `save` wrote, or a static model of another library.
+
+    Static models are those of model2vec, `StaticEmbedding` of sentence-transformers, and WordLlama: see
+    `docs/static_models.md`. They become an `Average` over a table that is mapped from the model's file.
 
     The file is validated, and nothing in it is executed. Checksums detect damage, except in files of early
     versions. Word vectors are memory-mapped, so that processes share them.
 
     Args:
-        path: File of the encoder.
+        path: File of the encoder; or folder of a static model, or its name on the Hugging Face Hub
+            ("user/name"), which is downloaded if `huggingface_hub` is installed. The other arguments are not
+            for static models.
         tokenizer: Tokenizer of an encoder that was saved with the name of one that is not built in.
         trust_tokenizer: Whether to import that tokenizer by its name, or to download it from the hub. The
             name may be that of any function: only for files from sources that you trust. It is also required
@@ -52,8 +59,8 @@ def load(
 
     Raises:
         OSError: The file cannot be read.
-        FormatError: It is not an encoder, damaged, inconsistent or of a later version; or its class is your
-            own and not defined yet: import its module first.
+        FormatError: It is neither an encoder nor a static model, damaged, inconsistent or of a later version;
+            or its class is your own and not defined yet: import its module first.
         ValueError: The tokenizer is neither built in, nor given, nor trusted, nor bounded.
 
     Example:
@@ -68,6 +75,12 @@ def load(
         array([-0.25,  0.76], dtype=float32)
     """
     name = as_name(path)
+    static = static_path(name)
+    if static is not None:
+        if tokenizer is not None or vectors is not None:
+            raise ValueError(f"{name}: a static model has its own tokenizer and vectors, and takes no others")
+        with _reading(str(static)):
+            return read_static(static)
     if vectors is not None and not isinstance(vectors, WordVectors):
         vectors = WordVectors.load(vectors, verify=verify)
     core = None if vectors is None else vectors._core

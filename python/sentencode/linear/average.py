@@ -90,6 +90,9 @@ class Average(LinearEncoder):
         resolved = {"_resolved": self._resolved} if "_resolved" in self.__dict__ else {}
         return {**self.get_params(deep=False), **resolved}
 
+    def _linear(self, rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        return rows
+
     def _options(self) -> dict[str, Any]:
         return {"normalize": checked_bool("Average: normalize", self.normalize)}
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import json
 import os
+import tempfile
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +15,8 @@ import numpy.typing as npt
 from .. import _core
 from ..core_encoder import CoreEncoder, check_same_tokenizer, checked_keys, current_names, plain
 from ..errors import NotFittedError
+from ..static_models.hub import upload
+from ..static_models.writing import Dtype, Folded, Format, write_folded
 from ..text.tokenizer import Tokenizer
 from ..vectors import WordVectors
 from .weights import SavedWeights
@@ -31,6 +35,7 @@ class LinearEncoder(CoreEncoder):
 
     _kind: str  # class of the core
     _unsaved: frozenset[str] = frozenset({"vectors", "frequencies"})  # parameters that are stored elsewhere
+    _export_notes: ClassVar[tuple[str, ...]] = ()  # differences of an exported model
     _added: ClassVar[dict[str, Any]] = {}  # parameters that early files lack, and their values there
 
     def _options(self) -> dict[str, Any]:
@@ -113,6 +118,108 @@ class LinearEncoder(CoreEncoder):
         model = self._described_model()
         self._check_tokenizer_name()
         model.save(_core.link_target(path), vectors=vectors, statistics=statistics)
+
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: Format = "model2vec",
+        dtype: Dtype = "float32",
+        card: Mapping[str, Any] | None = None,
+        overwrite: bool = False,
+    ) -> None:
+        """Write the encoder as a folder of another library, which then gives the same embeddings.
+
+        What is linear is multiplied into the table: word weights, and the removal of common directions. The
+        tokenizer is written as parts of Hugging Face. The folder appears completely or not at all.
+
+        Args:
+            path: Folder.
+            format: "model2vec", also for its ports to other languages, or "sentence-transformers".
+            dtype: Type of the table: "float32", "float16", or "int8" with a scale for each row.
+            card: What only you know, for the model card README.md, all optional: "name" on the Hub,
+                "license", "language", "teacher", "sentences", "scores" (by task; a number, or the score, and
+                the lower and upper end of its interval), "limits".
+            overwrite: Whether to replace an existing folder.
+
+        Raises:
+            NotImplementedError: A part of the encoder has no equivalent; the message names it.
+            NotFittedError: The encoder is not fitted.
+            OSError: The folder exists or cannot be written.
+
+        Example:
+            >>> import tempfile, pathlib
+            >>> import sentencode as se
+            >>> encoder = se.Average({"cat": [1.0, 0.0], "dog": [0.0, 1.0]})
+            >>> folder = pathlib.Path(tempfile.mkdtemp(), "pets")
+            >>> encoder.export(folder, card={"license": "cc0-1.0"})
+            >>> se.load(folder).encode("cat dog")
+            array([0.5, 0.5], dtype=float32)
+        """
+        write_folded(self._folded(), path, format, dtype, card, overwrite)
+
+    def push_to_hub(
+        self,
+        repository: str,
+        *,
+        format: Format = "model2vec",
+        dtype: Dtype = "float32",
+        card: Mapping[str, Any] | None = None,
+        private: bool = False,
+    ) -> str:
+        """Export the encoder to the Hugging Face Hub by `huggingface_hub`, whose login it uses.
+
+        Args:
+            repository: `user/name`, which is created if it does not exist.
+            format: As for `export`.
+            dtype: As for `export`.
+            card: As for `export`.
+            private: Whether a new repository is private.
+
+        Returns:
+            The address of the repository.
+
+        Raises:
+            ImportError: `huggingface_hub` is not installed.
+            OSError: The Hub refuses the upload, or cannot be reached.
+        """
+        with tempfile.TemporaryDirectory(prefix="sentencode-") as folder:
+            target = os.path.join(folder, "model")
+            card = {"name": repository, **(card or {})}
+            write_folded(self._folded(), target, format, dtype, card, overwrite=False)
+            return upload(target, repository, private=private)
+
+    def _folded(self) -> Folded:
+        """The encoder as an average of rows."""
+        self._check_learnt()
+        vectors, name = self._word_vectors, type(self).__name__
+        if vectors.oov in ("random", "subwords"):
+            raise NotImplementedError(
+                f"{name}.export: vectors with oov={vectors.oov!r} represent unknown words by their spelling, "
+                "which other libraries cannot; use vectors.with_oov('skip') or 'zero' or 'mean'"
+            )
+        table, weights = vectors._core, self._fitted_model().weights
+        rows = table.rows(np.arange(table.row_count))
+        if weights is not None:
+            rows *= weights[:, None]
+        rows = self._linear(rows)
+        tokenizer = self._tokenizer()
+        known = len(vectors)
+        return Folded(
+            name,
+            list(vectors.words),
+            rows[:known],
+            rows[known] if len(rows) > known else None,
+            tokenizer,
+            bool(tokenizer.core(lowercase=not vectors.cased).lowercase),
+            self._options().get("normalize") is True,
+            self._export_notes,
+        )
+
+    def _linear(self, rows: Floats) -> Floats:
+        """The rows after all that the encoder does to a mean, which must be linear."""
+        name = type(self).__name__
+        raise NotImplementedError(f"{name}.export: {name} is not an average of rows; Average, SIF, USIF are")
 
     def _described_model(self) -> Any:
         """The model with the parameters for saving."""

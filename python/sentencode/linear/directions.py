@@ -17,6 +17,7 @@ class CommonDirections(LinearEncoder):
     """Sentence means without their common directions."""
 
     components: int
+    _export_notes = ("Embeddings of which less than 1e-6 of the norm remains are not set to zero.",)
 
     @property
     def components_(self) -> npt.NDArray[np.float32]:
@@ -35,6 +36,13 @@ class CommonDirections(LinearEncoder):
         if statistics is None:
             raise AttributeError(f"this {type(self).__name__} was loaded from a file without statistics")
         return int(statistics["count"])
+
+    def _linear(self, rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        model = self._fitted_model()
+        directions: npt.NDArray[np.float64] = model.directions.astype(np.float64)  # [m, d]
+        removed = (rows @ directions.T * model.factors) @ directions
+        folded: npt.NDArray[np.float32] = (rows - removed).astype(np.float32)
+        return folded
 
     def _checked_components(self) -> int:
         name = type(self).__name__

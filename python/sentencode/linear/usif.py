@@ -80,6 +80,14 @@ class USIF(CommonDirections):
         """Factors lambda of the directions [components]."""
         return cast("npt.NDArray[np.float32]", self._fitted_model().factors)
 
+    def _linear(self, rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        if self.normalize == "dimension":
+            raise NotImplementedError(
+                "USIF.export: normalize='dimension' divides each dimension by its norm over the sentence, "
+                "which is not linear; fit it with normalize='none'"
+            )
+        return super()._linear(rows)
+
     def _options(self) -> dict[str, Any]:
         if self.normalize not in ("dimension", "none"):
             raise ValueError(f"USIF: normalize must be 'dimension' or 'none', got {self.normalize!r}")

@@ -1,0 +1,1 @@
+"""Static embedding models of other libraries: read, written, and exchanged with the Hugging Face Hub."""

@@ -1,0 +1,98 @@
+"""Model cards of exported encoders."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+__all__ = ["FACTS", "checked_facts", "model_card"]
+
+# What the author knows: keys of `card`, and their headings.
+FACTS = {
+    "name": "Name",
+    "license": "Licence",
+    "language": "Language",
+    "teacher": "Teacher",
+    "sentences": "Sentences that it was fitted to",
+    "scores": "Scores",
+    "limits": "Limits",
+}
+
+_LOAD = {
+    "model2vec": "from model2vec import StaticModel\n\nmodel = StaticModel.from_pretrained({name})",
+    "sentence-transformers": (
+        "from sentence_transformers import SentenceTransformer\n\nmodel = SentenceTransformer({name})"
+    ),
+}
+
+
+def checked_facts(card: Mapping[str, Any]) -> dict[str, Any]:
+    """The facts that an author gives.
+
+    Raises:
+        ValueError: A key is unknown, or a score is not a number or (number, low, high).
+    """
+    facts = {name: value for name, value in card.items() if value is not None}
+    if unknown := set(facts) - set(FACTS):
+        raise ValueError(f"card: unknown key {min(unknown)!r}; expected some of {', '.join(FACTS)}")
+    scores = facts.get("scores", {})
+    if not isinstance(scores, Mapping):
+        raise ValueError(f"card: scores must be a mapping of tasks to scores, got {scores!r:.40}")
+    for task, score in scores.items():
+        values = score if isinstance(score, Sequence) and not isinstance(score, str) else [score]
+        if len(values) not in (1, 3) or not all(isinstance(value, int | float) for value in values):
+            raise ValueError(
+                f"card: the score of {task!r} must be a number or (score, low, high), got {score!r}"
+            )
+    return facts
+
+
+def model_card(facts: Mapping[str, Any], library: str, table: Mapping[str, Any], notes: Sequence[str]) -> str:
+    """The text of README.md.
+
+    Args:
+        facts: Result of `checked_facts`, with a name.
+        library: The library that loads the folder.
+        table: What is known of the table, by its name.
+        notes: How the encoder differs from what it was exported from.
+    """
+    name = str(facts["name"])
+    tags = ["sentence-embeddings", "static-embeddings", "sentencode"]
+    head: dict[str, Any] = {"library_name": library, "tags": tags}
+    for key, front in (("license", "license"), ("language", "language"), ("teacher", "base_model")):
+        if key in facts:
+            head[front] = facts[key]
+    front = "\n".join(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in head.items())
+    code = _LOAD[library].format(name=json.dumps(name))
+    parts = [
+        f"---\n{front}\n---",
+        f"# {name}",
+        "A static embedding model, exported by Sentencode: the embedding of a sentence is the mean of the "
+        "rows of its tokens.",
+        f'```python\n{code}\nmodel.encode(["A sentence."])\n```\n\n'
+        f"Or, at higher speed: `sentencode.load({json.dumps(name)}).encode(...)`.",
+        "## Table\n\n" + "\n".join(f"- {key}: {value}" for key, value in table.items()),
+        *_sections(facts),
+    ]
+    if notes:
+        parts.append(
+            "## Differences from the exported encoder\n\n" + "\n".join(f"- {note}" for note in notes)
+        )
+    return "\n\n".join(parts) + "\n"
+
+
+def _sections(facts: Mapping[str, Any]) -> Iterator[str]:
+    for key in ("teacher", "sentences", "scores", "limits", "license"):
+        if key == "scores" and facts.get(key):
+            rows = [f"| {task} | {_score(score)} |" for task, score in facts[key].items()]
+            yield "\n".join([f"## {FACTS[key]}", "", "| task | score |", "| --- | --- |", *rows])
+        elif key in facts and key != "scores":
+            yield f"## {FACTS[key]}\n\n{facts[key]}"
+
+
+def _score(score: Any) -> str:
+    if isinstance(score, int | float):
+        return f"{score:g}"
+    value, low, high = score
+    return f"{value:g} (95 % interval {low:g} to {high:g})"

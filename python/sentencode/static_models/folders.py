@@ -1,0 +1,268 @@
+"""Recognises the folders of static embedding models."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .. import _core
+from ..errors import FormatError
+from ..files import read_json
+
+__all__ = ["StaticFolder", "is_wordllama", "recognised", "tokens_of", "weights_of"]
+
+_MODEL2VEC_LENGTH = 512  # its default of max_length
+_WORDLLAMA = "_tokenizer_config.json"
+_WEIGHTS, _PICKLED = "model.safetensors", "pytorch_model.bin"
+
+
+@dataclass(frozen=True)
+class StaticFolder:
+    """The files of a model, and how they are used.
+
+    Attributes:
+        library: "model2vec", "sentence-transformers" or "wordllama".
+        weights: Safetensors file.
+        tensor: Name of the matrix in it.
+        tokenizer: Its tokenizer.json.
+        normalize: Whether embeddings are divided by their norms.
+        keep_unknown: Whether unknown tokens count.
+        max_length: Maximum of tokens. None: no limit.
+        limits_characters: Whether the text is truncated first, to `max_length` tokens of median length.
+        columns: Dimensions that are used. None: all.
+        other_tensors: Names of tensors that the matrix may have next to it.
+    """
+
+    library: str
+    weights: Path
+    tensor: str
+    tokenizer: Path
+    normalize: bool = False
+    keep_unknown: bool = True
+    max_length: int | None = None
+    limits_characters: bool = False
+    columns: int | None = None
+    other_tensors: tuple[str, ...] = field(default=())
+
+
+def recognised(path: Path) -> StaticFolder:
+    """The model in a folder, or of WordLlama's weights.
+
+    Args:
+        path: Folder, or a safetensors file of WordLlama.
+
+    Raises:
+        OSError: A file is missing or cannot be read.
+        FormatError: The folder has no static model, several, or one with a part that is not supported.
+    """
+    if path.is_file():
+        return _wordllama(path)
+    models = list(_models(path))
+    if len(models) == 1:
+        return models[0]
+    if models:
+        found = " and ".join(f"{model.weights} ({model.library})" for model in models)
+        raise FormatError(f"{path}: several models, {found}: pass the folder or the file of one")
+    expected = "model.safetensors and tokenizer.json with config.json (model2vec) or modules.json "
+    expected += "(sentence-transformers), or WordLlama's files"
+    if (path / _PICKLED).exists():
+        expected = f"model.safetensors; {_PICKLED} may contain code: convert it to safetensors"
+    raise FormatError(f"{path}: not a static embedding model; expected {expected}")
+
+
+def _models(folder: Path) -> Iterator[StaticFolder]:
+    if (folder / "modules.json").exists():
+        yield _sentence_transformers(folder)
+    elif (folder / "config.json").exists():
+        yield _model2vec(folder)
+    weights = folder / "weights" if (folder / "weights").is_dir() else folder
+    yield from map(_wordllama, filter(is_wordllama, sorted(weights.glob("*.safetensors"))))
+
+
+def weights_of(folder: Path) -> str:
+    """Name of the weights in a folder of model2vec or sentence-transformers, which need not exist.
+
+    Raises:
+        FormatError: The model in the folder is not a static one.
+    """
+    path = folder / "modules.json"
+    if not path.exists():
+        _model2vec_config(folder)
+        return _WEIGHTS
+    modules = read_json(path)
+    if not isinstance(modules, list) or not modules or not all(isinstance(one, dict) for one in modules):
+        raise FormatError(f"{path}: expected a list of modules")
+    for i, module in enumerate(modules):
+        kind, expected = module.get("type"), ("StaticEmbedding", "Normalize")[i : i + 1]
+        names = kind.split(".") if isinstance(kind, str) else [""]
+        if names[0] != "sentence_transformers" or names[-1:] != list(expected):
+            raise FormatError(
+                f"{path}: module {i} is {kind!r:.80}; static models are StaticEmbedding, optionally followed "
+                "by Normalize"
+            )
+    part = modules[0].get("path", "")
+    if not isinstance(part, str) or Path(part).is_absolute() or ".." in Path(part).parts:
+        raise FormatError(f"{path}: the path of module 0 must be a folder below, got {part!r:.60}")
+    return str(Path(part, _WEIGHTS))
+
+
+def _model2vec_config(folder: Path) -> dict[str, Any]:
+    path = _existing(folder / "config.json")
+    config = _object(path)
+    kind = config.get("model_type", "model2vec")
+    if kind != "model2vec":
+        raise FormatError(f"{path}: model_type is {kind!r:.40}, expected 'model2vec': not a static model")
+    return config
+
+
+def _model2vec(folder: Path) -> StaticFolder:
+    path = folder / "config.json"
+    config = _model2vec_config(folder)
+    length = config.get("max_length", _MODEL2VEC_LENGTH)
+    if length is not None and (isinstance(length, bool) or not isinstance(length, int) or length < 1):
+        raise FormatError(f"{path}: max_length must be a positive integer or null, got {length!r:.40}")
+    return StaticFolder(
+        "model2vec",
+        _existing(folder / _WEIGHTS),
+        "embeddings",
+        _existing(folder / "tokenizer.json"),
+        normalize=_flag(path, config, "normalize"),
+        keep_unknown=False,
+        max_length=length,
+        limits_characters=True,
+        other_tensors=("weights", "mapping"),
+    )
+
+
+def _sentence_transformers(folder: Path) -> StaticFolder:
+    weights = _existing(folder / weights_of(folder))
+    at_root = weights.parent.resolve() == folder.resolve()
+    tensors = set(_core.SafeTensors(weights).shapes)
+    if {"embeddings", "embedding.weight"} <= tensors:
+        raise FormatError(f"{weights}: two models, tensors 'embeddings' and 'embedding.weight'")
+    if not at_root and (folder / _WEIGHTS).exists():
+        raise FormatError(f"{folder}: two models, {_WEIGHTS} and {weights.relative_to(folder)}")
+    if at_root and "embeddings" in tensors and (folder / "config.json").exists():
+        return _model2vec(folder)  # which writes modules.json, too
+    tokenizer = _existing(weights.parent / "tokenizer.json")
+    normalize = len(read_json(folder / "modules.json")) == 2
+    return StaticFolder(
+        "sentence-transformers",
+        weights,
+        "embedding.weight" if "embedding.weight" in tensors else "embeddings",
+        tokenizer,
+        normalize=normalize,
+        max_length=_truncation(tokenizer),
+        columns=_columns(folder / "config_sentence_transformers.json", normalize),
+        other_tensors=() if "embedding.weight" in tensors else ("weights", "mapping"),
+    )
+
+
+def _columns(path: Path, normalize: bool) -> int | None:
+    """Dimensions that a model of sentence-transformers is truncated to."""
+    config = _object(path) if path.exists() else {}
+    prompts, name = config.get("prompts") or {}, config.get("default_prompt_name")
+    if name is not None and (not isinstance(prompts, dict) or prompts.get(name, "x")):
+        raise FormatError(
+            f"{path}: default_prompt_name is {name!r:.40}; prompts are not supported: "
+            "add the prompt to the sentences, and set it to null"
+        )
+    columns = config.get("truncate_dim")
+    if columns is None:
+        return None
+    if isinstance(columns, bool) or not isinstance(columns, int) or columns < 1:
+        raise FormatError(f"{path}: truncate_dim must be a positive integer or null, got {columns!r:.40}")
+    if normalize:
+        raise FormatError(
+            f"{path}: truncate_dim after Normalize is not supported: set it to null, and pass "
+            "truncate_dim to encode"
+        )
+    return columns
+
+
+def _truncation(path: Path) -> int | None:
+    """The truncation of a tokenizer.json, which sentence-transformers applies."""
+    truncation = _object(path).get("truncation")
+    if truncation is None:
+        return None
+    length = truncation.get("max_length") if isinstance(truncation, dict) else None
+    if isinstance(length, bool) or not isinstance(length, int) or length < 1:
+        raise FormatError(f"{path}: truncation.max_length must be a positive integer, got {length!r:.40}")
+    if truncation.get("direction", "Right") != "Right":
+        raise FormatError(
+            f"{path}: truncation.direction is {truncation['direction']!r:.40}, expected 'Right'"
+        )
+    return length
+
+
+def is_wordllama(path: Path) -> bool:
+    """Whether a file has a name of WordLlama's weights, and its tokenizer is there."""
+    named = re.fullmatch(r".+_[0-9]+\.safetensors", path.name)
+    return named is not None and _wordllama_tokenizer(path).is_file()
+
+
+def _wordllama_tokenizer(weights: Path) -> Path:
+    name = f"{weights.stem.rpartition('_')[0]}{_WORDLLAMA}"
+    beside = weights.parent / name
+    return beside if beside.exists() else weights.parent.parent / "tokenizers" / name
+
+
+def _wordllama(weights: Path) -> StaticFolder:
+    return StaticFolder("wordllama", weights, "embedding.weight", _existing(_wordllama_tokenizer(weights)))
+
+
+def tokens_of(path: Path) -> list[str]:
+    """The tokens of a tokenizer.json in the order of their ids.
+
+    Raises:
+        FormatError: Tokens or ids are invalid, repeated, or missing.
+    """
+    root = _object(path)
+    model = root.get("model")
+    vocabulary = model.get("vocab") if isinstance(model, dict) else None
+    ids: dict[Any, Any]
+    if isinstance(vocabulary, list):  # Unigram: pieces and their scores
+        ids = {piece[0]: i for i, piece in enumerate(vocabulary) if isinstance(piece, list) and piece}
+        if len(ids) < len(vocabulary):
+            raise FormatError(f"{path}: model.vocab has pieces that are repeated or not [piece, score]")
+    elif isinstance(vocabulary, dict):
+        ids = dict(vocabulary)
+    else:
+        raise FormatError(f"{path}: model.vocab is missing")
+    for i, token in enumerate(root.get("added_tokens") or []):
+        if not isinstance(token, dict) or not isinstance(token.get("content"), str):
+            raise FormatError(f"{path}: added_tokens[{i}] must have a content")
+        ids[token["content"]] = token.get("id")
+    tokens: list[Any] = [None] * len(ids)
+    for token, i in ids.items():
+        if isinstance(i, bool) or not isinstance(i, int) or not 0 <= i < len(ids) or tokens[i] is not None:
+            raise FormatError(
+                f"{path}: the id of token {token!r:.40} is {i!r:.20}; expected each of 0 to {len(ids) - 1} "
+                "once"
+            )
+        tokens[i] = token
+    return tokens
+
+
+def _object(path: Path) -> dict[str, Any]:
+    content = read_json(path)
+    if not isinstance(content, dict):
+        raise FormatError(f"{path}: expected a JSON object, got {json.dumps(content)[:40]}")
+    return content
+
+
+def _flag(path: Path, config: dict[str, Any], name: str) -> bool:
+    value = config.get(name, False)
+    if not isinstance(value, bool):
+        raise FormatError(f"{path}: {name} must be true or false, got {value!r:.40}")
+    return value
+
+
+def _existing(path: Path) -> Path:
+    if not path.is_file():
+        raise FileNotFoundError(2, "a static model needs this file, which is missing", str(path))
+    return path

@@ -1,0 +1,196 @@
+"""Writes encoders as static models of model2vec and sentence-transformers."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ..files import StrPath, as_path, whole_file
+from ..text.tokenizer import Tokenizer
+from .card import checked_facts, model_card
+from .splitters import tokenizer_json
+
+__all__ = ["Dtype", "Folded", "Format", "write_folded"]
+
+Format = Literal["model2vec", "sentence-transformers"]
+Dtype = Literal["float32", "float16", "int8"]
+Floats = npt.NDArray[np.float32]
+
+_MODULE = "sentence_transformers.models."
+
+
+@dataclass(frozen=True)
+class Folded:
+    """An encoder as an average of rows.
+
+    Attributes:
+        name: Class of the encoder.
+        words: Words of the rows.
+        rows: All that is linear, applied to the vectors [words, dim].
+        unknown: Row of unknown words [dim]; None: they are skipped.
+        tokenizer: Its tokenizer.
+        lowercase: Whether that lower-cases.
+        normalize: Whether embeddings are divided by their norms.
+        notes: How the average differs from the encoder.
+    """
+
+    name: str
+    words: list[str]
+    rows: Floats
+    unknown: Floats | None
+    tokenizer: Tokenizer
+    lowercase: bool
+    normalize: bool
+    notes: tuple[str, ...] = ()
+
+
+def write_folded(
+    encoder: Folded,
+    path: StrPath,
+    form: Format,
+    dtype: Dtype,
+    card: Mapping[str, Any] | None,
+    overwrite: bool,
+) -> None:
+    """Writes the folder of an encoder, completely or not at all; `LinearEncoder.export` has the arguments."""
+    if form not in ("model2vec", "sentence-transformers"):
+        raise ValueError(f"format must be 'model2vec' or 'sentence-transformers', got {form!r:.40}")
+    if dtype not in ("float32", "float16", "int8"):
+        raise ValueError(f"dtype must be 'float32', 'float16' or 'int8', got {dtype!r:.40}")
+    if dtype == "float16" and form == "sentence-transformers" and encoder.normalize:
+        raise ValueError(
+            "dtype: in float16, Normalize of sentence-transformers divides zero by zero for a sentence "
+            "without known words; use 'float32' or 'int8'"
+        )
+    target = as_path(path)
+    facts = {"name": target.name, **checked_facts(card or {})}
+    tokenizer, rows = _tokenizer_and_rows(encoder, form)
+    table = {
+        "encoder": encoder.name,
+        "rows": f"{len(rows):,} of {rows.shape[1]} dimensions, {dtype}",
+        "tokenizer": f"{encoder.tokenizer.split}{', lower-cased' * encoder.lowercase}",
+        "embeddings": "of length 1" if encoder.normalize else "not normalised",
+        "unknown words": "skipped" if encoder.unknown is None else "have a row of their own",
+    }
+    readme = model_card(facts, form, table, encoder.notes)
+    with _whole_folder(target, overwrite) as folder:
+        _write_json(folder / "tokenizer.json", tokenizer, indent=None)
+        _write_tensors(folder / "model.safetensors", _tensors(rows, form, dtype))
+        _write_json(folder / "modules.json", _modules(encoder.normalize))
+        if form == "model2vec":
+            _write_json(folder / "config.json", _config(encoder, dtype))
+        else:
+            _write_json(folder / "config_sentence_transformers.json", _TRANSFORMERS)
+        _write(folder / "README.md", readme.encode())
+
+
+def _tokenizer_and_rows(encoder: Folded, form: Format) -> tuple[dict[str, Any], Floats]:
+    """The tokenizer.json, and the rows of its ids."""
+    # model2vec drops the unknown token, sentence-transformers counts it.
+    if form == "model2vec" and encoder.unknown is not None:
+        raise NotImplementedError(
+            f"{encoder.name}: model2vec skips unknown words, this encoder does not: use vectors with "
+            "oov='skip', or format='sentence-transformers'"
+        )
+    unknown = form == "model2vec" or encoder.unknown is not None
+    tokenizer = tokenizer_json(encoder.tokenizer.split, encoder.lowercase, encoder.words, unknown=unknown)
+    if not unknown:
+        return tokenizer, encoder.rows
+    last = np.zeros_like(encoder.rows[:1]) if encoder.unknown is None else encoder.unknown[None]
+    return tokenizer, np.concatenate([encoder.rows, last])
+
+
+def _tensors(rows: Floats, form: Format, dtype: Dtype) -> dict[str, npt.NDArray[Any]]:
+    if dtype == "int8":  # with a scale for each row, which both libraries read as a weight
+        scales = np.abs(rows).max(axis=1, initial=0) / 127
+        quantised = np.rint(rows / np.where(scales > 0, scales, 1)[:, None]).astype(np.int8)
+        return {"embeddings": quantised, "weights": scales.astype(np.float32)}
+    name = "embeddings" if form == "model2vec" else "embedding.weight"
+    with np.errstate(over="ignore"):
+        values = rows.astype(dtype)
+    if not np.isfinite(values).all():
+        raise ValueError(f"dtype: {np.abs(rows).max():g}, the largest number of the table, exceeds float16")
+    return {name: values}
+
+
+def _modules(normalize: bool) -> list[dict[str, Any]]:
+    modules = [{"idx": 0, "name": "0", "path": "", "type": f"{_MODULE}StaticEmbedding"}]
+    if normalize:
+        modules.append({"idx": 1, "name": "1", "path": "1_Normalize", "type": f"{_MODULE}Normalize"})
+    return modules
+
+
+def _config(encoder: Folded, dtype: Dtype) -> dict[str, Any]:
+    return {
+        "model_type": "model2vec",
+        "architectures": ["StaticModel"],
+        "hidden_dim": encoder.rows.shape[1],
+        "normalize": encoder.normalize,
+        "max_length": None,
+        "embedding_dtype": dtype,
+    }
+
+
+_TRANSFORMERS: dict[str, Any] = {
+    "model_type": "SentenceTransformer",
+    "prompts": {},
+    "default_prompt_name": None,
+    "similarity_fn_name": "cosine",
+}
+
+
+@contextmanager
+def _whole_folder(target: Path, overwrite: bool) -> Iterator[Path]:
+    """A new folder, which gets the name `target` after the block, or is removed after an error."""
+    occupied = target.exists() or target.is_symlink()
+    if occupied and not overwrite:
+        raise FileExistsError(17, "exists already; overwrite=True replaces it", str(target))
+    if occupied and (target.is_symlink() or not target.is_dir()):
+        raise NotADirectoryError(20, "is not a folder, and is not replaced", str(target))
+    temporary = target.parent / f".{target.name}-{uuid.uuid4().hex}"
+    temporary.mkdir()
+    try:
+        yield temporary
+        if occupied:
+            old = temporary.with_name(f"{temporary.name}-old")
+            os.rename(target, old)
+            os.rename(temporary, target)
+            shutil.rmtree(old)
+        else:
+            os.rename(temporary, target)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _write(path: Path, *content: bytes | memoryview) -> None:
+    with whole_file(path) as file:
+        file.writelines(content)
+
+
+def _write_json(path: Path, content: Any, indent: int | None = 2) -> None:
+    _write(path, json.dumps(content, indent=indent, ensure_ascii=False).encode())
+
+
+def _write_tensors(path: Path, tensors: dict[str, npt.NDArray[Any]]) -> None:
+    """A safetensors file: the length of the header, the header as JSON, the arrays."""
+    names = {"f4": "F32", "f2": "F16", "i1": "I8"}
+    header, end = {}, 0
+    ordered = sorted(tensors.items(), key=lambda item: -item[1].itemsize)  # which aligns them
+    for name, values in ordered:
+        begin, end = end, end + values.nbytes
+        dtype = names[values.dtype.str[1:]]
+        header[name] = {"dtype": dtype, "shape": list(values.shape), "data_offsets": [begin, end]}
+    text = json.dumps({"__metadata__": {"format": "pt"}, **header}).encode()
+    text += b" " * (-len(text) % 8)
+    arrays = (np.ascontiguousarray(values).data.cast("B") for _, values in ordered)
+    _write(path, len(text).to_bytes(8, "little"), text, *arrays)

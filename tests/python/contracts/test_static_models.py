@@ -1,0 +1,131 @@
+"""Rows of model2vec and sentence-transformers, of models that they and we wrote; `make test-contracts`."""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+
+import numpy as np
+import pytest
+
+import sentencode as se
+
+model2vec = pytest.importorskip("model2vec")
+tokenizers = pytest.importorskip("tokenizers")
+sentence_transformers = pytest.importorskip("sentence_transformers")
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+LINES = (resources.files("sentencode") / "data/demo_sentences.txt").read_text(encoding="utf-8").split("\n")
+LINES += ["", " ", "qqqqz", "é ß İ \N{EN DASH} 1,000.5", " ".join(LINES[:25]), "x" * 3000]
+RANDOM = np.random.default_rng(3)
+
+
+def close(rows, expected, largest=1e-6):
+    norms = np.linalg.norm(expected.astype(np.float64), axis=1)
+    errors = np.linalg.norm(rows.astype(np.float64) - expected, axis=1)
+    assert (errors <= largest * norms).all(), (errors / np.where(norms > 0, norms, 1)).max()
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    """A WordPiece tokenizer, trained on the sentences."""
+    made = tokenizers.Tokenizer(tokenizers.models.WordPiece(unk_token="[UNK]"))
+    made.normalizer = tokenizers.normalizers.BertNormalizer()
+    made.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    trainer = tokenizers.trainers.WordPieceTrainer(
+        vocab_size=1500, special_tokens=["[PAD]", "[UNK]", "[CLS]"]
+    )
+    made.train_from_iterator(LINES[:1000], trainer)
+    return made
+
+
+def of_model2vec(path):
+    return model2vec.StaticModel.from_pretrained(path).encode(LINES)
+
+
+def of_sentence_transformers(path):
+    return sentence_transformers.SentenceTransformer(str(path), device="cpu").encode(LINES)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"normalize": True, "max_length": 20},
+        {"max_length": None},
+        {"weights": RANDOM.uniform(0.1, 3, 1500)},
+        {"weights": RANDOM.uniform(0.1, 3, 1500), "token_mapping": RANDOM.integers(0, 200, 1500)},
+    ],
+)
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8"])
+def test_models_of_model2vec(tmp_path, tokenizer, options, dtype):
+    count = 200 if "token_mapping" in options else tokenizer.get_vocab_size()
+    rows = RANDOM.normal(size=(count, 32)) * (30 if dtype == "int8" else 1)
+    options = {**options}
+    for name in ("weights", "token_mapping"):
+        if name in options:
+            options[name] = options[name][: tokenizer.get_vocab_size()]
+    model = model2vec.StaticModel(rows.astype(dtype), tokenizer, **options)
+    model.save_pretrained(tmp_path / "model")
+    # model2vec rounds embeddings to float16.
+    limit = 1e-3 if dtype == "float16" else 2e-6
+    close(se.load(tmp_path / "model").encode(LINES), of_model2vec(tmp_path / "model"), limit)
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+@pytest.mark.parametrize("dim", [None, 20])
+def test_models_of_sentence_transformers(tmp_path, tokenizer, normalize, dim):
+    from sentence_transformers.sentence_transformer.modules import Normalize, StaticEmbedding
+
+    rows = RANDOM.normal(size=(tokenizer.get_vocab_size(), 32)).astype(np.float32)
+    modules = [StaticEmbedding(tokenizer, embedding_weights=rows), *[Normalize()] * normalize]
+    model = sentence_transformers.SentenceTransformer(modules=modules, device="cpu", truncate_dim=dim)
+    model.save(str(tmp_path / "model"))
+    if normalize and dim:
+        with pytest.raises(se.FormatError, match="truncate_dim after Normalize"):
+            se.load(tmp_path / "model")
+    else:
+        close(se.load(tmp_path / "model").encode(LINES), of_sentence_transformers(tmp_path / "model"), 2e-6)
+
+
+ENCODERS = {
+    "average": lambda v: se.Average(v),
+    "unit": lambda v: se.Average(v, a=1e-3, normalize=True),
+    "whitespace": lambda v: se.Average(v, tokenizer="whitespace"),
+    "sif": lambda v: se.SIF(v, components=2).fit(LINES),
+    "usif": lambda v: se.USIF(v, normalize="none").fit(LINES),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8"])
+@pytest.mark.parametrize("form", ["model2vec", "sentence-transformers"])
+@pytest.mark.parametrize("kind", ENCODERS)
+def test_exported_encoders(tmp_path, kind, form, dtype):
+    encoder = ENCODERS[kind](se.WordVectors.default())
+    if (kind, form, dtype) == ("unit", "sentence-transformers", "float16"):
+        pytest.skip("refused")
+    encoder.export(tmp_path / "model", format=form, dtype=dtype)
+    read = of_model2vec if form == "model2vec" else of_sentence_transformers
+    theirs = read(tmp_path / "model")
+    exact = {"float32": 2e-6, "float16": 1e-3, "int8": 2e-2}[dtype]
+    close(encoder.encode(LINES), theirs, exact)
+    close(se.load(tmp_path / "model").encode(LINES), theirs, 1e-3 if dtype == "float16" else 2e-6)
+
+
+def test_sentence_transformers_reads_folders_of_model2vec(tmp_path):
+    se.Average(se.WordVectors.default(), normalize=True).export(tmp_path / "model")
+    known = [line for line in LINES if line.strip()]
+    rows = sentence_transformers.SentenceTransformer(str(tmp_path / "model"), device="cpu").encode(known)
+    expected = se.load(tmp_path / "model").encode(known)
+    close(rows, expected, 2e-6)  # the row of unknown words is zero, and lengths are 1
+
+
+def test_the_tokenizer_of_an_export_is_read_by_its_package(tmp_path):
+    encoder = se.Average(se.WordVectors.default())
+    encoder.export(tmp_path / "model")
+    theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "model" / "tokenizer.json"))
+    words = json.loads((tmp_path / "model" / "tokenizer.json").read_text())["model"]["vocab"]
+    ours_of = se.Tokenizer("punctuation", lowercase=True)
+    for line in LINES:
+        ours = [word if word in words else "[UNK]" for word in ours_of(line)]
+        assert theirs.encode(line).tokens == ours

@@ -1,0 +1,194 @@
+"""Damaged and unsupported folders: errors that name the file and the field."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import struct
+
+import numpy as np
+import pytest
+
+import sentencode as se
+
+from .parts import (
+    WORDS,
+    rows,
+    tokenizer_json,
+    write_model2vec,
+    write_sentence_transformers,
+    write_wordllama,
+)
+
+N = len(WORDS)
+
+
+def refused(folder, *parts, error=se.FormatError):
+    with pytest.raises(error) as caught:
+        se.load(folder)
+    for part in parts:
+        assert part in str(caught.value), caught.value
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json"])
+def test_missing_files(tmp_path, name):
+    folder = write_model2vec(tmp_path / "model")
+    (folder / name).unlink()
+    refused(folder, name, "missing", error=FileNotFoundError)
+    refused(tmp_path, "not a static embedding model")
+    (tmp_path / "pytorch_model.bin").write_bytes(pickle.dumps({}))
+    refused(tmp_path, "may contain code")
+
+
+@pytest.mark.parametrize(
+    ("tensors", "message"),
+    [
+        ({"other": rows()}, "unknown tensor 'other'"),
+        ({"embeddings": rows(N - 1)}, f"has {N - 1} rows for {N} tokens"),
+        ({"embeddings": rows()[0]}, "must be a matrix"),
+        ({"embeddings": np.full((N, 2), np.nan, np.float32)}, "the vector of '[UNK]' holds NaN"),
+        ({"embeddings": np.full((N, 2), np.inf, np.float16)}, "NaN or infinity"),
+        ({"embeddings": rows().astype(np.int64)}, "has the type I64"),
+        ({"embeddings": rows(), "weights": np.ones(3)}, "tensor 'weights' must have numbers"),
+        ({"embeddings": rows(), "weights": np.full(N, np.inf)}, "tensor 'weights' holds NaN or infinity"),
+        ({"embeddings": rows(), "mapping": np.ones(N, np.float32)}, "tensor 'mapping' must have integers"),
+        ({"embeddings": rows(), "mapping": np.full(N, N)}, f"row {N} is that of token 0"),
+        ({"embeddings": rows(), "mapping": np.full(N, -1)}, "row -1 is that of token 0"),
+        ({"embeddings": rows(), "mapping": np.full(N, 2**64 - 1, np.uint64)}, "is that of token 0"),
+    ],
+)
+def test_tensors(tmp_path, tensors, message):
+    refused(write_model2vec(tmp_path / "model", tensors), "model.safetensors", message)
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"normalize": "yes"}, "normalize must be true or false, got 'yes'"),
+        ({"max_length": 0}, "max_length must be a positive integer or null, got 0"),
+        ({"max_length": 1.5}, "got 1.5"),
+        ({"model_type": "bert"}, "model_type is 'bert'"),
+        ([], "expected a JSON object"),
+    ],
+)
+def test_config(tmp_path, config, message):
+    refused(write_model2vec(tmp_path / "model", config=config), "config.json", message)
+
+
+def changed(**changes):
+    tokenizer = tokenizer_json()
+    tokenizer["model"] |= changes
+    return tokenizer
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "message"),
+    [
+        ([], "expected a JSON object"),
+        (tokenizer_json(model=None), "model.vocab is missing"),
+        (changed(vocab={"a": 0, "b": 0}), "the id of token 'b' is 0; expected each of 0 to 1 once"),
+        (changed(vocab={"a": 0, "b": 7}), "the id of token 'b' is 7"),
+        (changed(vocab={"a": 0, "b": "1"}), "the id of token 'b' is '1'"),
+        (changed(vocab=[["a", 0.0], ["a", 1.0]]), "repeated"),
+        (tokenizer_json(added_tokens=[{"id": 3}]), "added_tokens[0] must have a content"),
+        (tokenizer_json(pre_tokenizer={"type": "Unheard"}), "tokenizer.json"),
+    ],
+)
+def test_tokenizer(tmp_path, tokenizer, message):
+    folder = write_model2vec(tmp_path / "model", tokenizer=tokenizer)
+    with pytest.raises(ValueError) as caught:
+        se.load(folder)
+    assert "tokenizer.json" in str(caught.value)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "modules.json"])
+def test_damaged_json(tmp_path, name):
+    folder = write_model2vec(tmp_path / "model")
+    (folder / name).write_text('{"a": ')
+    refused(folder, name, "not JSON")
+    (folder / name).write_bytes(b"\xff\xfe")
+    refused(folder, name, "not UTF-8")
+    (folder / name).write_text("[" * 100_000)
+    refused(folder, name, "not JSON")
+
+
+def test_a_file_that_lies_about_sizes(tmp_path):
+    folder = write_model2vec(tmp_path / "model")
+    header = {"embeddings": {"dtype": "F32", "shape": [2**40, 2**20], "data_offsets": [0, 8]}}
+    text = json.dumps(header).encode()
+    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + bytes(8))
+    refused(folder, "model.safetensors", "embeddings")
+    (folder / "model.safetensors").write_bytes(struct.pack("<Q", 2**60) + text)
+    refused(folder, "model.safetensors", "not a safetensors file")
+
+
+KIND = "sentence_transformers.models."
+
+
+@pytest.mark.parametrize(
+    ("modules", "message"),
+    [
+        ([], "expected a list of modules"),
+        (
+            [{"type": f"{KIND}Transformer", "path": ""}],
+            "module 0 is 'sentence_transformers.models.Transformer'",
+        ),
+        ([{"type": "evil.StaticEmbedding", "path": ""}], "module 0 is 'evil.StaticEmbedding'"),
+        ([{"type": f"{KIND}StaticEmbedding"}, {"type": f"{KIND}Dense"}], "module 1 is"),
+        ([{"type": f"{KIND}StaticEmbedding"}, *[{"type": f"{KIND}Normalize"}] * 2], "module 2 is"),
+        ([{"type": f"{KIND}StaticEmbedding", "path": "../other"}], "must be a folder below"),
+        ([{"type": f"{KIND}StaticEmbedding", "path": "/etc"}], "must be a folder below"),
+        ([{"type": 3}], "module 0 is 3"),
+    ],
+)
+def test_modules(tmp_path, modules, message):
+    folder = write_sentence_transformers(tmp_path / "model")
+    (folder / "modules.json").write_text(json.dumps(modules))
+    refused(folder, "modules.json", message)
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"truncate_dim": 0}, "truncate_dim must be a positive integer"),
+        ({"truncate_dim": 3}, "truncate_dim after Normalize"),
+        ({"default_prompt_name": "query", "prompts": {"query": "query: "}}, "default_prompt_name is 'query'"),
+    ],
+)
+def test_config_of_sentence_transformers(tmp_path, config, message):
+    folder = write_sentence_transformers(tmp_path / "model", normalize=True, config=config)
+    refused(folder, "config_sentence_transformers.json", message)
+
+
+def test_two_models_in_one_folder(tmp_path):
+    folder = write_sentence_transformers(tmp_path / "a", "0_StaticEmbedding")
+    write_model2vec(folder)
+    refused(folder, "two models", "0_StaticEmbedding")
+    refused(write_wordllama(tmp_path / "b", (4, 6)), "several models", "tiny_4", "tiny_6")
+    both = {"embeddings": rows(), "embedding.weight": rows()}
+    refused(write_sentence_transformers(tmp_path / "c", tensors=both), "two models, tensors")
+    refused(write_model2vec(write_wordllama(tmp_path / "d")), "several models", "wordllama")
+
+
+def test_truncations_are_checked(tmp_path):
+    for truncation, message in (
+        ({"max_length": -1}, "truncation.max_length"),
+        ({"max_length": 3, "direction": "Left"}, "truncation.direction is 'Left'"),
+    ):
+        tokenizer = tokenizer_json(truncation=truncation)
+        folder = write_sentence_transformers(tmp_path / "model", tokenizer=tokenizer)
+        refused(folder, "tokenizer.json", message)
+
+
+def test_other_arguments_are_refused(tmp_path):
+    folder = write_model2vec(tmp_path / "model")
+    with pytest.raises(ValueError, match="has its own tokenizer and vectors"):
+        se.load(folder, tokenizer="words")
+
+
+def test_nothing_is_executed(tmp_path):
+    folder = write_sentence_transformers(tmp_path / "model")
+    (folder / "modeling.py").write_text("raise SystemExit('executed')")
+    (folder / "pytorch_model.bin").write_bytes(b"cos\nsystem\n(S'false'\ntR.")
+    assert se.load(folder).encode("cat").any()

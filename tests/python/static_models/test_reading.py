@@ -1,0 +1,108 @@
+"""Folders of model2vec, sentence-transformers and WordLlama."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import sentencode as se
+
+from .parts import (
+    TEXTS,
+    WORDS,
+    means,
+    rows,
+    tokenizer_json,
+    write_model2vec,
+    write_sentence_transformers,
+    write_wordllama,
+)
+
+N = len(WORDS)
+TABLE = rows()
+WEIGHTS = np.linspace(0.2, 3, N)
+BYTES = np.arange(N * 6, dtype=np.int8).reshape(N, 6) - 40
+MAPPING = np.arange(N)[::-1] % 4
+
+
+@pytest.mark.parametrize(
+    ("tensors", "expected"),
+    [
+        ({"embeddings": TABLE}, TABLE),
+        ({"embeddings": TABLE.astype(np.float16)}, TABLE.astype(np.float16)),
+        ({"embeddings": TABLE.astype(np.float64)}, TABLE),
+        ({"embeddings": BYTES}, BYTES),
+        ({"embeddings": BYTES, "weights": WEIGHTS}, BYTES * WEIGHTS[:, None]),
+        ({"embeddings": TABLE, "weights": WEIGHTS.astype(np.float32)}, TABLE * WEIGHTS[:, None]),
+        (
+            {"embeddings": TABLE[:4], "weights": WEIGHTS, "mapping": MAPPING},
+            TABLE[MAPPING] * WEIGHTS[:, None],
+        ),
+        ({"embeddings": BYTES[:4], "mapping": MAPPING.astype(np.int32)}, BYTES[MAPPING]),
+    ],
+)
+@pytest.mark.parametrize("normalize", [False, True])
+def test_model2vec(tmp_path, tensors, expected, normalize):
+    folder = write_model2vec(tmp_path / "model", tensors, {"normalize": normalize})
+    encoder = se.load(folder)
+    expected = means(TEXTS, expected, unknown=False, normalize=normalize)
+    np.testing.assert_allclose(encoder.encode(TEXTS), expected, atol=1e-6 * np.abs(expected).max())
+    assert list(encoder.vectors.words) == WORDS
+    assert encoder.vectors.storage == {"f2": "float16", "i1": "int8"}.get(
+        tensors["embeddings"].dtype.str[1:], "float32"
+    )
+
+
+@pytest.mark.parametrize("length", [1, 5, None])
+def test_model2vec_truncates_characters_and_tokens(tmp_path, length):
+    folder = write_model2vec(tmp_path / "model", config={"max_length": length})
+    median = int(np.median([len(word) for word in WORDS]))
+    characters = None if length is None else length * median
+    expected = means(TEXTS, TABLE, unknown=False, max_tokens=length, max_characters=characters)
+    np.testing.assert_allclose(se.load(folder).encode(TEXTS), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("part", ["", "0_StaticEmbedding"])
+@pytest.mark.parametrize("normalize", [False, True])
+def test_sentence_transformers(tmp_path, part, normalize):
+    folder = write_sentence_transformers(tmp_path / "model", part, normalize)
+    expected = means(TEXTS, TABLE, unknown=True, normalize=normalize)
+    np.testing.assert_allclose(se.load(folder).encode(TEXTS), expected, atol=1e-6)
+
+
+def test_truncations_of_sentence_transformers(tmp_path):
+    limit = {"direction": "Right", "max_length": 3, "strategy": "LongestFirst", "stride": 0}
+    folder = write_sentence_transformers(
+        tmp_path / "model",
+        config={"truncate_dim": 4, "prompts": {"query": ""}, "default_prompt_name": None},
+        tokenizer=tokenizer_json(truncation=limit),
+    )
+    expected = means(TEXTS, TABLE, unknown=True, max_tokens=3)[:, :4]
+    np.testing.assert_allclose(se.load(folder).encode(TEXTS), expected, atol=1e-6)
+
+
+def test_wordllama(tmp_path):
+    folder = write_wordllama(tmp_path / "model")
+    expected = means(TEXTS, TABLE.astype(np.float16), unknown=True)
+    for path in (folder, str(folder / "weights"), folder / "weights" / "tiny_6.safetensors"):
+        np.testing.assert_allclose(se.load(path).encode(TEXTS), expected, atol=1e-6)
+
+
+def test_the_encoder_is_like_any_other(tmp_path):
+    encoder = se.load(write_model2vec(tmp_path / "model", {"embeddings": TABLE, "weights": WEIGHTS}))
+    expected = encoder.encode(TEXTS)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(encoder)).encode(TEXTS), expected)
+    assert encoder.semantic_search("cat", ["a dog", "cat cat"], top_k=1)
+
+
+def test_the_table_is_mapped(tmp_path):
+    folder = write_model2vec(tmp_path / "model")
+    encoder = se.load(folder)
+    before = encoder.encode("cat")
+    # A change of the file in place is visible: the table is a view of it.
+    with open(folder / "model.safetensors", "r+b") as file:
+        file.seek(-TABLE.nbytes, 2)
+        file.write((2 * TABLE).tobytes())
+    np.testing.assert_array_equal(encoder.encode("cat"), 2 * before)

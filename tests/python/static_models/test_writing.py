@@ -1,0 +1,175 @@
+"""Exported folders, read back by us; tests/python/contracts reads them with the other libraries."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import numpy as np
+import pytest
+
+import sentencode as se
+
+from .parts import tensors_of
+
+SENTENCES = [
+    "The ship sank.",
+    "the whale, the sea",
+    "",
+    "qqqqz",
+    "Qqqqz ship!",
+    "a 1,000.5 İ",
+    "“sea” \N{EM DASH} ship\N{EN DASH}sea",
+]
+FORMATS = ("model2vec", "sentence-transformers")
+ENCODERS = {
+    "average": lambda v: se.Average(v),
+    "unit": lambda v: se.Average(v, normalize=True, a=1e-3),
+    "weights": lambda v: se.Average(v, weights=np.linspace(0.5, 2, len(v)), tokenizer="whitespace"),
+    "sif": lambda v: se.SIF(v, components=2).fit(SENTENCES * 3),
+    "usif": lambda v: se.USIF(v, normalize="none", components=2).fit(SENTENCES * 3),
+}
+
+
+@pytest.fixture(scope="module")
+def vectors():
+    table = se.WordVectors.default()
+    words = [*table.words[:3000], "whale", "1,000.5"]
+    rows = np.random.default_rng(2).normal(size=(len(words), 20)).astype(np.float32)
+    return se.WordVectors.from_dict(dict(zip(words, rows, strict=True)))
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("kind", ENCODERS)
+def test_rows_are_the_same(vectors, tmp_path, kind, form):
+    encoder = ENCODERS[kind](vectors)
+    expected = encoder.encode(SENTENCES)
+    encoder.export(tmp_path / "model", format=form)
+    again = se.load(tmp_path / "model")
+    np.testing.assert_allclose(again.encode(SENTENCES), expected, atol=2e-6 * np.abs(expected).max())
+    assert again.tokenizer_.split == encoder.tokenizer_.split
+    assert again.normalize == (kind == "unit")
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize(("dtype", "error"), [("float16", 1e-3), ("int8", 2e-2)])
+def test_types(vectors, tmp_path, form, dtype, error):
+    encoder = se.Average(vectors)
+    encoder.export(tmp_path / "model", format=form, dtype=dtype)
+    again, expected = se.load(tmp_path / "model"), encoder.encode(SENTENCES)
+    assert again.vectors.storage == dtype
+    np.testing.assert_allclose(again.encode(SENTENCES), expected, atol=error * np.abs(expected).max())
+
+
+def test_unknown_words_that_count(vectors, tmp_path):
+    for policy in ("zero", "mean"):
+        encoder = se.Average(vectors.with_oov(policy))
+        encoder.export(tmp_path / policy, format="sentence-transformers")
+        expected = encoder.encode(SENTENCES)
+        np.testing.assert_allclose(se.load(tmp_path / policy).encode(SENTENCES), expected, atol=1e-6)
+        with pytest.raises(NotImplementedError, match="model2vec skips unknown words"):
+            encoder.export(tmp_path / "other")
+    assert sorted(os.listdir(tmp_path)) == ["mean", "zero"]
+
+
+def laes(vectors):
+    return se.LAES(vectors, hidden=4).fit(SENTENCES * 3)
+
+
+@pytest.mark.parametrize(
+    ("make", "options", "message"),
+    [
+        (laes, {}, "LAES is not an average of rows"),
+        (lambda v: se.USIF(v).fit(SENTENCES), {}, "normalize='dimension' divides each dimension"),
+        (lambda v: se.Average(v.with_oov("random")), {}, "oov='random' represent unknown words by their"),
+        (lambda v: se.Average(v, tokenizer="words"), {}, "tokenizer 'words' has no equivalent"),
+        (lambda v: se.Average(v, tokenizer=str.split), {}, "tokenizer 'external' has no equivalent"),
+        (se.SIF, {}, "has not been fitted"),
+        (se.Average, {"format": "onnx"}, "format must be 'model2vec' or"),
+        (se.Average, {"dtype": "float64"}, "dtype must be 'float32'"),
+        (se.Average, {"card": {"licence": "mit"}}, "unknown key 'licence'"),
+        (se.Average, {"card": {"scores": {"STS": "good"}}}, "the score of 'STS' must be a number"),
+        (
+            lambda v: se.Average(v, normalize=True),
+            {"dtype": "float16", "format": "sentence-transformers"},
+            "divides zero by zero",
+        ),
+        (lambda v: se.Average(v, weights=np.full(len(v), 1e5)), {"dtype": "float16"}, "exceeds float16"),
+    ],
+)
+def test_refused(vectors, tmp_path, make, options, message):
+    with pytest.raises((ValueError, NotImplementedError), match=message):
+        make(vectors).export(tmp_path / "model", **options)
+    assert os.listdir(tmp_path) == []
+
+
+def test_folders_appear_completely(vectors, tmp_path, monkeypatch):
+    encoder = se.Average(vectors)
+    target = tmp_path / "model"
+    target.mkdir()
+    (target / "old").touch()
+    with pytest.raises(FileExistsError, match="overwrite=True"):
+        encoder.export(target)
+    from sentencode.static_models import writing
+
+    def fail(*_):
+        raise OSError("disk full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(writing, "_write_tensors", fail)
+        with pytest.raises(OSError, match="disk full"):
+            encoder.export(target, overwrite=True)
+    assert os.listdir(tmp_path) == ["model"]
+    assert os.listdir(target) == ["old"]
+    encoder.export(target, overwrite=True)
+    assert os.listdir(tmp_path) == ["model"]
+    assert "old" not in os.listdir(target)
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError, match="is not replaced"):
+        encoder.export(tmp_path / "file", overwrite=True)
+
+
+def test_the_model_card_has_what_is_known(vectors, tmp_path):
+    card = {
+        "name": "me/student",
+        "license": "mit",
+        "language": ["en"],
+        "teacher": "all-MiniLM-L6-v2",
+        "scores": {"STSB": (0.81, 0.79, 0.83), "SICK": 0.7},
+        "limits": "English only.",
+    }
+    se.Average(vectors).export(tmp_path / "model", dtype="int8", card=card)
+    text = (tmp_path / "model" / "README.md").read_text()
+    for part in (
+        'license: "mit"',
+        'base_model: "all-MiniLM-L6-v2"',
+        "| STSB | 0.81 (95 % interval 0.79 to 0.83) |",
+        "| SICK | 0.7 |",
+        "3,003 of 20 dimensions, int8",
+        "English only.",
+        'from_pretrained("me/student")',
+    ):
+        assert part in text
+    se.SIF(vectors).fit(SENTENCES).export(tmp_path / "sif")
+    assert "not set to zero" in (tmp_path / "sif" / "README.md").read_text()
+    assert "## Teacher" not in (tmp_path / "sif" / "README.md").read_text()
+
+
+def test_words_that_look_like_the_unknown_token(tmp_path):
+    table = {"[UNK]": [1.0], "cat": [2.0], "\u2581": [3.0], "\u2581cat": [5.0]}
+    for form in FORMATS:
+        encoder = se.Average(table, tokenizer="whitespace", lowercase=False)
+        encoder.export(tmp_path / form, format=form)
+        again = se.load(tmp_path / form)
+        texts = ["[UNK]", "cat unknown", "\u2581 \u2581cat", ""]
+        np.testing.assert_allclose(again.encode(texts), encoder.encode(texts))
+
+
+def test_files_of_model2vec(vectors, tmp_path):
+    se.Average(vectors, normalize=True).export(tmp_path / "model")
+    config = json.loads((tmp_path / "model" / "config.json").read_text())
+    assert config["normalize"] is True
+    assert config["max_length"] is None
+    tokenizer = json.loads((tmp_path / "model" / "tokenizer.json").read_text())
+    assert tokenizer["model"]["vocab"]["[UNK]"] == len(vectors)
+    assert not tensors_of(tmp_path / "model")["embeddings"][-1].any()
