@@ -90,9 +90,11 @@ def load(
         params = kind._read_params(model)
         config = params["tokenizer"]
         external = config.get("split") == "external"
-        Tokenizer.from_config(config, str.split if external else None)  # checks all but the name
+        subwords = model.tokenizer.subwords
+        # checks all but the name
+        Tokenizer.from_config(config, str.split if external else None, subwords=subwords)
     try:
-        loaded = Tokenizer.from_config(config, tokenizer, trust=trust_tokenizer)
+        loaded = Tokenizer.from_config(config, tokenizer, subwords=subwords, trust=trust_tokenizer)
     except FormatError as error:
         raise FormatError(f"{name}: {error}") from error
     except ValueError as error:

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <utility>
@@ -27,10 +28,44 @@ std::string string_in(const nlohmann::json& value, std::string_view key) {
   return value.get<std::string>();
 }
 
+bool flag_in(const nlohmann::json& value, std::string_view key) {
+  ST_CHECK(value.is_boolean(), FormatError, "tokenizer: ", key, " must be true or false, got ", shown(value));
+  return value.get<bool>();
+}
+
+std::int64_t limit_in(const nlohmann::json& value, std::string_view key) {
+  const bool good =
+      value.is_number_integer() && value >= 0 && value <= std::numeric_limits<std::int64_t>::max();
+  ST_CHECK(good, FormatError, "tokenizer: ", key, " must be a whole number, got ", shown(value));
+  return value.get<std::int64_t>();
+}
+
+const SubwordTokenizer& subwords_of(const Tokenizer& tokenizer) {
+  ST_CHECK(tokenizer.subwords != nullptr, InvalidInput, "the tokenizer splits into subwords, but has no ",
+           "SubwordTokenizer");
+  return *tokenizer.subwords;
+}
+
 std::string_view copy(std::string_view text, Tokens& out) {
   char* room = out.scratch(text.size());
   std::ranges::copy(text, room);
   return {room, text.size()};
+}
+
+/// Repairs UTF-8, or refuses it. Returns `text` if it is valid, else a copy in `out`.
+std::string_view valid(std::string_view text, InvalidUtf8 invalid, Tokens& out) {
+  const std::size_t bad = find_invalid_utf8(text);
+  if (bad == std::string_view::npos) return text;
+  ST_CHECK(invalid == InvalidUtf8::replace, InvalidInput, "byte ", bad, " is not UTF-8: 0x", std::hex,
+           static_cast<int>(static_cast<unsigned char>(text[bad])));
+  return copy(repair_utf8(text), out);
+}
+
+std::string_view lowercase(std::string_view text, Tokens& out) {
+  char* room = out.scratch(lowercase_bound(text.size()));
+  const std::size_t size = lowercase_utf8(text, room);
+  out.give_back(lowercase_bound(text.size()) - size);
+  return {room, size};
 }
 
 /// Repairs UTF-8, and if requested folds quotes and dashes to ASCII and lower-cases. Returns `text` if it is
@@ -43,24 +78,14 @@ std::string_view clean(std::string_view text, const Tokenizer& tokenizer, bool f
   } else if (is_ascii(text)) {
     return text;
   }
-  if (const std::size_t bad = find_invalid_utf8(text); bad != std::string_view::npos) {
-    ST_CHECK(tokenizer.invalid == InvalidUtf8::replace, InvalidInput, "byte ", bad, " is not UTF-8: 0x",
-             std::hex, static_cast<int>(static_cast<unsigned char>(text[bad])));
-    text = copy(repair_utf8(text), out);
-  }
+  text = valid(text, tokenizer.invalid, out);
   if (fold) {
     char* room = out.scratch(text.size());
     const std::size_t size = fold_typography(text, room);
     out.give_back(text.size() - size);
     text = {room, size};
   }
-  if (tokenizer.lowercase) {
-    char* room = out.scratch(lowercase_bound(text.size()));
-    const std::size_t size = lowercase_utf8(text, room);
-    out.give_back(lowercase_bound(text.size()) - size);
-    text = {room, size};
-  }
-  return text;
+  return tokenizer.lowercase ? lowercase(text, out) : text;
 }
 
 /// Sets the high bit of each of eight bytes that may begin white space: up to ' ', or not ASCII. The byte
@@ -117,6 +142,13 @@ char* Tokens::scratch(std::size_t bytes) {
 void Tokenizer::operator()(std::string_view sentence, Tokens& out) const {
   ST_CHECK(split != Split::external, InvalidInput, "the tokenizer '", name,
            "' is not part of this library: give it the sentences first, then pass the lists of tokens");
+  if (split == Split::subwords) {
+    auto& ids = out.subwords().ids;
+    ids.clear();
+    append_ids(sentence, out, ids);
+    for (const std::int32_t id : ids) out.push(token(id, out));
+    return;
+  }
   const std::string_view text = clean(sentence, *this, split != Split::whitespace, out);
   if (split == Split::words) {
     split_words(text, out);
@@ -125,6 +157,22 @@ void Tokenizer::operator()(std::string_view sentence, Tokens& out) const {
   } else {
     split_whitespace(text, out);
   }
+}
+
+void Tokenizer::append_ids(std::string_view sentence, Tokens& scratch, std::vector<std::int32_t>& ids) const {
+  if (!is_ascii(sentence)) sentence = valid(sentence, invalid, scratch);
+  subwords_of(*this).encode(sentence, scratch.subwords(), ids);
+}
+
+std::string_view Tokenizer::token(std::int32_t id, Tokens& scratch) const {
+  const std::string_view text = subwords_of(*this).token(id);
+  return lowercase ? sentencode::lowercase(text, scratch) : text;
+}
+
+bool Tokenizer::operator==(const Tokenizer& other) const {
+  if (split != other.split || lowercase != other.lowercase || invalid != other.invalid || name != other.name)
+    return false;
+  return subwords == other.subwords || (subwords && other.subwords && *subwords == *other.subwords);
 }
 
 void Tokenizer::append_token(std::string_view token, Tokens& out) const {
@@ -150,6 +198,13 @@ void Tokenizer::operator()(const Sentences& sentences, std::int64_t i, Tokens& o
 std::string Tokenizer::to_json() const {
   nlohmann::json json = {{"split", name_of(split)}, {"lowercase", lowercase}, {"invalid", name_of(invalid)}};
   if (!name.empty()) json["name"] = name;
+  if (split == Split::subwords) {
+    const SubwordOptions& options = subwords->options();
+    json["content"] = subwords_of(*this).json();
+    json["keep_unknown"] = options.keep_unknown;
+    json["max_tokens"] = options.max_tokens;
+    json["max_characters"] = options.max_characters;
+  }
   return shown(json);
 }
 
@@ -157,21 +212,35 @@ Tokenizer Tokenizer::from_json(std::string_view text) {
   const auto json = nlohmann::json::parse(text, nullptr, false);
   ST_CHECK(json.is_object(), FormatError, "tokenizer: expected a JSON object, got ", text.substr(0, 80));
   Tokenizer tokenizer;
+  SubwordOptions options;
+  std::string content;
   for (const auto& [key, value] : json.items()) {
     if (key == "split") {
       tokenizer.split = parse_enum<Split>(string_in(value, key));
     } else if (key == "lowercase") {
-      ST_CHECK(value.is_boolean(), FormatError, "tokenizer: lowercase must be true or false, got ",
-               shown(value));
-      tokenizer.lowercase = value.get<bool>();
+      tokenizer.lowercase = flag_in(value, key);
     } else if (key == "invalid") {
       tokenizer.invalid = parse_enum<InvalidUtf8>(string_in(value, key));
     } else if (key == "name") {
       tokenizer.name = string_in(value, key);
+    } else if (key == "content") {
+      content = string_in(value, key);
+    } else if (key == "keep_unknown") {
+      options.keep_unknown = flag_in(value, key);
+    } else if (key == "max_tokens") {
+      options.max_tokens = limit_in(value, key);
+    } else if (key == "max_characters") {
+      options.max_characters = limit_in(value, key);
     } else {
       throw FormatError(concat("tokenizer: unknown key '", key, "'"));
     }
   }
+  const bool subwords = tokenizer.split == Split::subwords;
+  ST_CHECK(
+      subwords || (content.empty() && options == SubwordOptions{}), FormatError,
+      "tokenizer: content, keep_unknown, max_tokens and max_characters are for the split 'subwords', not '",
+      name_of(tokenizer.split), "'");
+  if (subwords) tokenizer.subwords = SubwordTokenizer::from_json(std::move(content), options);
   return tokenizer;
 }
 

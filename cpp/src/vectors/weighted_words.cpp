@@ -13,6 +13,16 @@ namespace {
 constexpr std::int64_t kSentencesOfThread = 1024;  // sentences per piece of work
 constexpr std::int64_t kLookedUp = 64;             // sentences that are looked up before their rows are read
 
+std::vector<std::int32_t> rows_of_tokens(const Tokenizer& tokenizer, const WordVectors& vectors) {
+  ST_CHECK(tokenizer.subwords != nullptr, InvalidInput, "the tokenizer has no SubwordTokenizer");
+  std::vector<std::int32_t> rows(static_cast<std::size_t>(tokenizer.subwords->size()));
+  Tokens scratch;
+  for (std::size_t id = 0; id < rows.size(); ++id) {
+    rows[id] = vectors.id(tokenizer.token(static_cast<std::int32_t>(id), scratch));
+  }
+  return rows;
+}
+
 }  // namespace
 
 WeightedWords::WeightedWords(std::shared_ptr<const WordVectors> vectors, Tokenizer tokenizer,
@@ -24,6 +34,30 @@ WeightedWords::WeightedWords(std::shared_ptr<const WordVectors> vectors, Tokeniz
   const auto bad = std::find_if(weights_.begin(), weights_.end(), [](float w) { return !std::isfinite(w); });
   ST_CHECK(bad == weights_.end(), InvalidInput, "weights[", bad - weights_.begin(), "] is ", *bad,
            ", not a finite number");
+  if (tokenizer_.split == Split::subwords && vectors_->oov() != OutOfVocabulary::subwords) {
+    row_of_token_ = std::make_shared<const std::vector<std::int32_t>>(rows_of_tokens(tokenizer_, *vectors_));
+  }
+}
+
+void WeightedWords::lookup(const Sentences& sentences, std::int64_t begin, std::int64_t end, Tokens& scratch,
+                           RaggedIds& ids) const {
+  ids.clear();
+  if (row_of_token_ == nullptr || sentences.tokenised()) {
+    return vectors_->lookup(tokenizer_, sentences, begin, end, scratch, ids);
+  }
+  const std::vector<std::int32_t>& rows = *row_of_token_;
+  for (std::int64_t i = begin; i < end; ++i) {
+    scratch.clear();
+    const auto before = static_cast<std::ptrdiff_t>(ids.ids.size());
+    tokenizer_.append_ids(sentences.pieces[static_cast<std::size_t>(i)], scratch, ids.ids);
+    auto kept = ids.ids.begin() + before;
+    for (auto id = kept; id != ids.ids.end(); ++id) {
+      *kept = rows[static_cast<std::size_t>(*id)];
+      kept += *kept >= 0;
+    }
+    ids.ids.erase(kept, ids.ids.end());
+    ids.offsets.push_back(std::ssize(ids.ids));
+  }
 }
 
 RaggedIds WeightedWords::lookup(const Sentences& sentences, std::int64_t max_tokens) const {
@@ -55,8 +89,7 @@ void WeightedWords::for_blocks(const Sentences& sentences, MatrixView out, const
     RaggedIds ids;
     for (std::int64_t begin = first; begin < last; begin += kLookedUp) {
       const std::int64_t end = std::min(begin + kLookedUp, last);
-      ids.clear();
-      vectors_->lookup(tokenizer_, sentences, begin, end, scratch, ids);
+      lookup(sentences, begin, end, scratch, ids);
       block(ids,
             MatrixView(out.row(begin).data(), end - begin, dim(), Eigen::OuterStride<>(out.outerStride())));
     }

@@ -230,7 +230,7 @@ class LinearEncoder(CoreEncoder):
     def _config(self) -> dict[str, Any]:
         """The parameters for JSON, without vectors and weights."""
         config = {k: v for k, v in self.get_params(deep=False).items() if k not in self._unsaved}
-        config["tokenizer"] = self._tokenizer().to_config()
+        config["tokenizer"] = self._tokenizer().to_config(content=False)
         return {name: plain(value) for name, value in config.items()}
 
     def _identity(self) -> Any:

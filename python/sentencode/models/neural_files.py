@@ -50,7 +50,7 @@ def described_model(encoder: Any) -> Any:
     config = encoder.get_params(deep=False)
     for name in encoder._unsaved:
         del config[name]
-    config["tokenizer"] = encoder._fitted_tokenizer.to_config()
+    config["tokenizer"] = encoder._fitted_tokenizer.to_config(content=False)
     if callable(config["metric"]):
         config["metric"] = "function"  # files have no code
     if (head := as_head(config["head"])) is not None:

@@ -292,7 +292,7 @@ class Bench:
                 "with_softmax": sum(sizes.values()) + classifier,
                 "without_softmax": sum(sizes.values()) - softmax,
             },
-            "config": config | {"class": row.kind, "tokenizer": encoder.tokenizer_.to_config()},
+            "config": config | {"class": row.kind, "tokenizer": encoder.tokenizer_.to_config(content=False)},
         }
 
 

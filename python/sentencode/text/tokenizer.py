@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import importlib
 import sys
 import types
@@ -13,14 +12,16 @@ import numpy as np
 
 from sentencode import _core
 
+from ..checks import checked_bool, checked_int
 from ..errors import FormatError
+from . import hugging_face
 from .inputs import Batch, is_single, to_batch
-from .tokenizer_json import check_added_tokens, check_tokenizer_json, rust_errors
+from .tokenizer_json import rust_errors
 
 __all__ = ["Tokenizer", "chosen_tokenizer"]
 
 _BUILT_IN = ("words", "punctuation", "whitespace")
-_HUGGING_FACE = "hf:"
+_NO_LIMITS: dict[str, Any] = {"keep_unknown": True, "max_tokens": 0, "max_characters": 0}
 _AGAIN = "pass it again, as in se.load(path, tokenizer=my_tokenizer)"
 
 
@@ -29,20 +30,25 @@ class Tokenizer:
 
     `words` splits English as in the Penn Treebank: contractions, punctuation, numbers, hyphens. `punctuation`
     splits around every character that is neither letter nor digit, but not inside numbers. `whitespace` is
-    for tokenised text. Others are functions from a `str` to its tokens, or tokenizers of Hugging Face, which
-    run in Python. Tokenizers of the package `tokenizers` without a name are saved as JSON; others by their
-    name.
+    for tokenised text. Tokenizers of Hugging Face (`tokenizer.json`) run in the core, without the package
+    `tokenizers`: their `split` is `"subwords"`, and they are saved with models. Those with a part that the
+    core cannot reproduce exactly run in Python, as callables do: their `split` is `"external"`. External
+    tokenizers are saved by their name; without a name, those of the package `tokenizers` as JSON.
 
     Args:
         split: `"words"`, `"punctuation"`, `"whitespace"`; a callable; an object with `encode_batch(texts)` or
             `tokenize(text)`, as in `tokenizers` and `transformers`; `"package.module:function"`, which is
-            imported; or `"hf:name"`, which `tokenizers` loads from the Hugging Face Hub or a file. Tokenizers
-            of Hugging Face are copied, without padding and truncation.
+            imported; or `"hf:name"`, the path of a tokenizer.json or a name on the Hugging Face Hub.
+            Tokenizers of Hugging Face are copied, without padding and truncation.
         lowercase: Whether to lower-case tokens (Unicode's simple lower case). `"auto"`: encoders lower-case
             if their vectors have no upper-case letters; without an encoder, the case is kept.
         invalid: Handling of bytes that are not UTF-8: `"replace"` (by U+FFFD) or `"refuse"`.
         name: Name under which a callable is saved, if it cannot be imported by its own name.
             `sentencode.load` does not import names in files unless it is asked to.
+        keep_unknown: Whether to keep tokens such as `[UNK]`, which stand for unknown text. This and the
+            limits are for `"subwords"` only.
+        max_tokens: Maximum of tokens of a text, unknown ones included; 0: no limit.
+        max_characters: Maximum of characters of a text that are read; 0: no limit.
 
     Example:
         >>> Tokenizer("whitespace", lowercase=True)("A man plays .")
@@ -51,13 +57,14 @@ class Tokenizer:
         True
     """
 
-    __slots__ = ("_external", "_invalid", "_lowercase", "_name", "_split", "_tokenize")
+    __slots__ = ("_external", "_invalid", "_lowercase", "_name", "_split", "_subwords", "_tokenize")
 
     _split: str
     _lowercase: bool | Literal["auto"]
     _invalid: str
     _name: str
     _external: Any
+    _subwords: _core.SubwordTokenizer | None
     _tokenize: Callable[[list[str]], list[list[str]]] | None  # of an external one
 
     def __init__(
@@ -67,32 +74,81 @@ class Tokenizer:
         lowercase: bool | Literal["auto"] = "auto",
         invalid: Literal["replace", "refuse"] = "replace",
         name: str = "",
+        keep_unknown: bool = True,
+        max_tokens: int = 0,
+        max_characters: int = 0,
     ) -> None:
+        options: dict[str, Any] = {
+            "keep_unknown": checked_bool("keep_unknown", keep_unknown),
+            "max_tokens": checked_int("max_tokens", max_tokens, 0),
+            "max_characters": checked_int("max_characters", max_characters, 0),
+        }
+        external = tokenize = subwords = None
+        why = f"its split is {split!r:.40}"  # why it is not in the core
+        if isinstance(split, Tokenizer):
+            external, subwords, tokenize = split._external, split._subwords, split._tokenize
+            name, split = name or split._name, split._split
+            if subwords is not None and options == _NO_LIMITS:
+                options = _options_of(subwords)
+            elif subwords is not None:
+                subwords = _core.SubwordTokenizer(subwords.json, **options)
+        elif not isinstance(split, str) or split not in _BUILT_IN:
+            source, name = (_load(split), split) if isinstance(split, str) else (split, name)
+            core = hugging_face.subwords_of(source, options)
+            if isinstance(core, str):
+                why = core
+                if isinstance(source, str):
+                    source = hugging_face.external_tokenizer(source, why)
+                external, split, name = source, "external", name or _name_of(source)
+            else:
+                subwords, split = core, "subwords"
+        if subwords is None and options != _NO_LIMITS:
+            names = ", ".join(name for name, value in options.items() if value != _NO_LIMITS[name])
+            raise ValueError(f"{names}: the tokenizer does not split into subwords in the core: {why}")
+        self._set(
+            split=split,
+            lowercase=lowercase,
+            invalid=invalid,
+            name=name,
+            external=external,
+            subwords=subwords,
+            tokenize=tokenize,
+        )
+
+    def _set(
+        self,
+        *,
+        split: str,
+        lowercase: Any,
+        invalid: Any,
+        name: str,
+        external: Any = None,
+        subwords: _core.SubwordTokenizer | None = None,
+        tokenize: Any = None,
+    ) -> None:
+        """Check and set the attributes."""
         if isinstance(lowercase, np.bool_):
             lowercase = bool(lowercase)
         if not (isinstance(lowercase, bool) or (isinstance(lowercase, str) and lowercase == "auto")):
             raise ValueError(f"lowercase must be True, False or 'auto', got {lowercase!r}")
-        external = tokenize = None
-        if isinstance(split, Tokenizer):
-            name = name or split._name
-            split, external, tokenize = split._split, split._external, split._tokenize
-        elif not isinstance(split, str):
-            split, external, name = "external", split, name or _name_of(split)
-        elif split not in _BUILT_IN:
-            split, external, name = "external", _load(split), split
-        if external is None:
+        if external is None and subwords is None:
             name = ""
-        elif tokenize is None:
+        if external is not None and tokenize is None:
             tokenize = _tokenize_of(external)
-        _core.Tokenizer(split, lowercase=False, invalid=invalid)  # checks the other arguments
-        values = (external, invalid, lowercase, name, split, tokenize)
+        _core.Tokenizer(split, lowercase=False, invalid=invalid, subwords=subwords)  # checks the others
+        values = (external, invalid, lowercase, name, split, subwords, tokenize)
         for slot, value in zip(self.__slots__, values, strict=True):
             object.__setattr__(self, slot, value)
 
     @property
     def split(self) -> str:
-        """`words`, `punctuation`, `whitespace` or `external`."""
+        """`words`, `punctuation`, `whitespace`, `subwords` or `external`."""
         return self._split
+
+    @property
+    def subwords(self) -> _core.SubwordTokenizer | None:
+        """Vocabulary and ids of a tokenizer of Hugging Face in the core; None for others."""
+        return self._subwords
 
     @property
     def lowercase(self) -> bool | Literal["auto"]:
@@ -106,13 +162,13 @@ class Tokenizer:
 
     @property
     def name(self) -> str:
-        """Name under which an external tokenizer is saved; else empty."""
+        """Name under which an external tokenizer is saved, or that of subwords; else empty."""
         return self._name
 
     @property
     def found_by_name(self) -> bool:
         """Whether the tokenizer can be imported by its name. Imports and downloads nothing."""
-        if self._external is None or self._name.startswith(_HUGGING_FACE) or self._content():
+        if self._external is None or self._name.startswith(hugging_face.PREFIX) or self._content():
             return True
         module, _, qualname = self._name.partition(":")
         value: Any = sys.modules.get(module)
@@ -147,7 +203,9 @@ class Tokenizer:
             lowercase: Value for `"auto"`.
         """
         lowercase = lowercase if self._lowercase == "auto" else self._lowercase
-        return _core.Tokenizer(self._split, lowercase=lowercase, invalid=self._invalid, name=self._name)
+        return _core.Tokenizer(
+            self._split, lowercase=lowercase, invalid=self._invalid, name=self._name, subwords=self._subwords
+        )
 
     def prepare(self, sentences: Any, name: str = "sentences") -> Batch:
         """Return a batch for the core. External tokenizers split sentences here, others in the core.
@@ -169,61 +227,91 @@ class Tokenizer:
                 raise TypeError(f"{name}[{i}] is {type(text).__name__} ({text!r:.40}); expected str")
         return self._tokenize(texts)
 
-    def to_config(self) -> dict[str, Any]:
-        """Return a dictionary for JSON, with the name or the JSON of an external tokenizer."""
-        config = {"split": self._split, "lowercase": self._lowercase, "invalid": self._invalid}
-        if content := self._content():
-            config["content"] = content
+    def to_config(self, *, content: bool = True) -> dict[str, Any]:
+        """Return a dictionary for JSON, with the name or the JSON of an external tokenizer.
+
+        Args:
+            content: Whether to include the JSON of subwords.
+        """
+        config: dict[str, Any] = {
+            "split": self._split,
+            "lowercase": self._lowercase,
+            "invalid": self._invalid,
+        }
+        if self._subwords is not None:
+            config |= _options_of(self._subwords)
+        if (self._subwords is None or content) and (text := self._content()):
+            config["content"] = text
         return {**config, "name": self._name} if self._name else config
 
     def join(self, tokens: Sequence[str]) -> str:
-        """Return the text of tokens, by the decoder of a tokenizer of `tokenizers`, else joined by spaces.
+        """Return the text of tokens, by the decoder of a tokenizer of Hugging Face, else joined by spaces.
 
         Args:
             tokens: Tokens of a sentence.
+
+        Raises:
+            ImportError: There is a decoder, and the package `tokenizers` is missing.
         """
-        decoder = getattr(self._external, "decoder", None)
+        if self._subwords is None:
+            decoder = getattr(self._external, "decoder", None)
+        else:
+            decoder = hugging_face.decoder_of(self._subwords.json)
         if decoder is None:
             return " ".join(tokens)
         with rust_errors(ValueError, "the decoder of the tokenizer failed"):
             return str(decoder.decode(list(tokens)))
 
     def _content(self) -> str:
-        """The JSON of a tokenizer of `tokenizers` without a name, else empty."""
+        """The JSON of subwords, or of a tokenizer of `tokenizers` without a name, else empty."""
+        if self._subwords is not None:
+            return self._subwords.json
         written = getattr(self._external, "to_str", None)
         return "" if self._name or written is None else str(written())
 
     @classmethod
     def from_config(
-        cls, config: Mapping[str, Any], external: Any = None, *, trust: bool = False
+        cls, config: Mapping[str, Any], external: Any = None, *, subwords: Any = None, trust: bool = False
     ) -> Tokenizer:
         """Return the tokenizer of a config.
 
         Args:
             config: Result of `to_config`.
             external: The tokenizer, if it is not a built-in one.
+            subwords: The `_core.SubwordTokenizer` of the config, if that is without its content.
             trust: Whether to import the name in the config, or load it from the Hub, if `external` is None.
-                It may be the name of any function. Also whether to accept the JSON of any tokenizer of
-                `tokenizers`; otherwise its time and output must be bounded.
+                It may be the name of any function. Also whether to accept the JSON of any external tokenizer
+                of `tokenizers`; otherwise its time and output must be bounded.
 
         Raises:
             FormatError: The JSON of a tokenizer is damaged.
             ValueError: The config has unknown keys or values, or a tokenizer that is neither passed nor
                 trusted, cannot be found, or may be unbounded.
         """
-        keys = {"split", "lowercase", "invalid", "name", "content"}
+        keys = {"split", "lowercase", "invalid", "name", "content", *_NO_LIMITS}
         if unknown := set(config) - keys:
             raise ValueError(f"tokenizer: unknown key {min(unknown)!r}; expected {sorted(keys)}")
-        options = {key: config[key] for key in ("lowercase", "invalid") if key in config}
+        options = {
+            "lowercase": config.get("lowercase", "auto"),
+            "invalid": config.get("invalid", "replace"),
+        }
         split, name, content = config.get("split", "words"), config.get("name", ""), config.get("content", "")
-        if split not in (*_BUILT_IN, "external") or not isinstance(name, str) or not isinstance(content, str):
+        known = split in (*_BUILT_IN, "external", "subwords") if isinstance(split, str) else False
+        if not known or not isinstance(name, str) or not isinstance(content, str):
             raise ValueError(f"tokenizer: cannot use {split=!r:.40} with {name=!r:.40} and {content=!r:.40}")
+        if split != "external" and external is not None:
+            raise ValueError(f"saved with the tokenizer {split!r}, so that no other can be given")
+        limits = {key: config[key] for key in _NO_LIMITS if key in config}
+        if split == "subwords":
+            if subwords is None:
+                subwords = _saved_subwords(content, limits)
+            return _made(split=split, subwords=subwords, name=name, **options)
+        if limits:
+            raise ValueError(f"tokenizer: {min(limits)} is for subwords, not for {split!r}")
         if split != "external":
-            if external is not None:
-                raise ValueError(f"saved with the tokenizer {split!r}, so that no other can be given")
             return cls(split, **options)
         if external is None and content:
-            external = _of_content(content, trust)
+            external = hugging_face.saved_tokenizer(content, trust=trust, again=_AGAIN)
         if external is None:
             if not name:
                 raise ValueError(f"saved with a tokenizer that has no name; {_AGAIN}")
@@ -234,15 +322,21 @@ class Tokenizer:
                 )
             try:
                 external = _load(name)
+                if isinstance(external, str):
+                    external = hugging_face.external_tokenizer(external, "it is of Hugging Face")
             except (ImportError, AttributeError, ValueError, OSError) as error:
                 raise ValueError(
                     f"saved with the tokenizer {name!r}, which cannot be found ({error}); {_AGAIN}"
                 ) from error
-        with rust_errors(FormatError, "tokenizer: tokenizers cannot read the content"):
-            tokenizer = cls(external)
-        # The core expects tokens, so that a built-in tokenizer in place of an external one must split in
+        # The core expects tokens, so that a tokenizer of the core in place of an external one must split in
         # Python.
-        return cls(tokenizer.__call__ if tokenizer._external is None else tokenizer, name=name, **options)
+        if isinstance(external, str):
+            external = cls(external)
+        if isinstance(external, Tokenizer):
+            name = name or external._name
+            external = external.__call__ if external._external is None else external._external
+        with rust_errors(FormatError, "tokenizer: tokenizers cannot read the content"):
+            return _made(split="external", external=external, name=name or _name_of(external), **options)
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"a Tokenizer cannot be changed; create one with another {name.lstrip('_')}")
@@ -251,6 +345,9 @@ class Tokenizer:
         raise AttributeError("a Tokenizer cannot be changed")
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if self._subwords is not None:
+            content = (self._subwords.json, _options_of(self._subwords))
+            return _restore_subwords, (*content, self._lowercase, self._invalid, self._name)
         split = self._split if self._external is None else self._external
         return _restore, (split, self._lowercase, self._invalid, self._name)
 
@@ -263,7 +360,7 @@ class Tokenizer:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tokenizer):
             return NotImplemented
-        same_external = self._external == other._external or self._name.startswith(_HUGGING_FACE)
+        same_external = self._external == other._external or self._name.startswith(hugging_face.PREFIX)
         return self.to_config() == other.to_config() and same_external
 
     def __hash__(self) -> int:
@@ -273,7 +370,12 @@ class Tokenizer:
         split = self._split if self._external is None else self._name or repr(self._external)
         options = [f"lowercase={self._lowercase!r}"] if self._lowercase != "auto" else []
         options += [f"invalid={self._invalid!r}"] if self._invalid != "replace" else []
-        return f"Tokenizer({', '.join([repr(split), *options])})"
+        if self._subwords is None:
+            return f"Tokenizer({', '.join([repr(split), *options])})"
+        limits = _options_of(self._subwords).items()
+        options += [f"{name}={value!r}" for name, value in limits if value != _NO_LIMITS[name]]
+        split = repr(self._name) if self._name else f"<{len(self._subwords)} subwords>"
+        return f"Tokenizer({', '.join([split, *options])})"
 
 
 def chosen_tokenizer(owner: str, tokenizer: Any, lowercase: Any, *, compounds: bool) -> Tokenizer:
@@ -299,14 +401,41 @@ def chosen_tokenizer(owner: str, tokenizer: Any, lowercase: Any, *, compounds: b
     return tokenizer
 
 
+def _options_of(subwords: _core.SubwordTokenizer) -> dict[str, Any]:
+    return {name: getattr(subwords, name) for name in _NO_LIMITS}
+
+
+def _saved_subwords(content: str, options: Mapping[str, Any]) -> _core.SubwordTokenizer:
+    try:
+        return _core.SubwordTokenizer(content, **options)
+    except (NotImplementedError, TypeError) as error:  # of a later version, or damaged
+        raise FormatError(f"tokenizer: {error}") from error
+
+
+# Names and signatures of these functions are in pickles.
 def _restore(split: Any, lowercase: Any, invalid: Any, name: str) -> Tokenizer:
-    return Tokenizer(split, lowercase=lowercase, invalid=invalid, name=name)
+    if isinstance(split, str):
+        return Tokenizer(split, lowercase=lowercase, invalid=invalid, name=name)
+    return _made(split="external", external=split, lowercase=lowercase, invalid=invalid, name=name)
+
+
+def _restore_subwords(
+    content: str, options: Mapping[str, Any], lowercase: Any, invalid: Any, name: str
+) -> Tokenizer:
+    subwords = _saved_subwords(content, options)
+    return _made(split="subwords", subwords=subwords, lowercase=lowercase, invalid=invalid, name=name)
+
+
+def _made(**attributes: Any) -> Tokenizer:
+    tokenizer = object.__new__(Tokenizer)
+    tokenizer._set(**attributes)
+    return tokenizer
 
 
 def _name_of(external: Any) -> str:
     """Name of a tokenizer on its hub, or in a module; empty if it has none."""
     if hub_name := getattr(external, "name_or_path", None):
-        return f"{_HUGGING_FACE}{hub_name}"
+        return f"{hugging_face.PREFIX}{hub_name}"
     owner = getattr(external, "__self__", None)
     if owner is not None and not isinstance(owner, (type, types.ModuleType)):
         return ""  # a method of an object, which cannot be imported
@@ -316,8 +445,9 @@ def _name_of(external: Any) -> str:
 
 
 def _load(name: str) -> Any:
-    if name.startswith(_HUGGING_FACE):
-        return _load_hugging_face(name.removeprefix(_HUGGING_FACE))
+    """The function of a name, or the JSON of a tokenizer of Hugging Face."""
+    if name.startswith(hugging_face.PREFIX):
+        return hugging_face.load(name.removeprefix(hugging_face.PREFIX))
     module, colon, qualname = name.partition(":")
     if not colon:
         raise ValueError(
@@ -330,48 +460,10 @@ def _load(name: str) -> Any:
     return value
 
 
-def _load_hugging_face(name: str) -> Any:
-    try:
-        import tokenizers  # type: ignore[import-not-found,unused-ignore]
-    except ImportError:
-        raise ImportError(f"'hf:{name}' needs the package tokenizers: pip install tokenizers") from None
-    if name.endswith(".json"):
-        return tokenizers.Tokenizer.from_file(name)
-    return tokenizers.Tokenizer.from_pretrained(name)
-
-
-def _of_content(content: str, trust: bool) -> Any:
-    try:
-        import tokenizers  # type: ignore[import-not-found,unused-ignore]
-    except ImportError:
-        raise ValueError("saved with a tokenizer of the package tokenizers: pip install tokenizers") from None
-    try:
-        if not trust:
-            check_tokenizer_json(content)
-        with rust_errors(FormatError, "tokenizer: tokenizers cannot read the content"):
-            tokenizer = tokenizers.Tokenizer.from_str(content)
-            if not trust:
-                check_added_tokens(content, tokenizer)
-        return tokenizer
-    except FormatError:
-        raise
-    except ValueError as error:
-        raise ValueError(
-            f"saved with a tokenizer that could hang, or fill the memory: {error}; {_AGAIN}, or, if you "
-            "trust the file, se.load(path, trust_tokenizer=True)"
-        ) from None
-
-
 def _tokenize_of(external: Any) -> Callable[[list[str]], list[list[str]]]:
     """A function from texts to their tokens, without special tokens such as [CLS]."""
     if hasattr(external, "encode_batch"):  # tokenizers
-        if hasattr(external, "no_padding"):
-            # With padding, tokens would depend on the other sentences; truncation would lose some.
-            external = copy.deepcopy(external)
-            external.no_padding()
-            external.no_truncation()
-            external.post_processor = None  # adds special tokens, or repeats the text without bound
-        return lambda texts: _encoded(external, texts)
+        return hugging_face.tokenize_batch(external)
     if hasattr(external, "tokenize"):  # transformers, nltk
         return lambda texts: [list(external.tokenize(text)) for text in texts]
     if callable(external):
@@ -380,11 +472,6 @@ def _tokenize_of(external: Any) -> Callable[[list[str]], list[list[str]]]:
         f"tokenizer must be 'words', 'punctuation', 'whitespace', a callable or an object with "
         f"encode_batch(texts) or tokenize(text), got {external!r:.40} ({type(external).__name__})"
     )
-
-
-def _encoded(external: Any, texts: list[str]) -> list[list[str]]:
-    with rust_errors(ValueError, "the tokenizer failed"):
-        return [e.tokens for e in external.encode_batch(texts, add_special_tokens=False)]
 
 
 def _checked(tokens: Any, external: Any) -> list[str]:

@@ -47,12 +47,18 @@ class WeightedWords {
 
  private:
   const float* weights_or_null() const { return weights_.empty() ? nullptr : weights_.data(); }
+  /// Replaces `ids` by those of sentences [begin, end), on the calling thread.
+  void lookup(const Sentences& sentences, std::int64_t begin, std::int64_t end, Tokens& scratch,
+              RaggedIds& ids) const;
   template <typename Block>
   void for_blocks(const Sentences& sentences, MatrixView out, const Block& block) const;
 
   std::shared_ptr<const WordVectors> vectors_;
   Tokenizer tokenizer_;
   std::vector<float> weights_;
+  // Rows by id of the tokenizer's vocabulary, so that no token is hashed; -1: skipped. Null if tokens are
+  // looked up by their text.
+  std::shared_ptr<const std::vector<std::int32_t>> row_of_token_;
 };
 
 }  // namespace sentencode

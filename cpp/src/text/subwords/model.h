@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -13,10 +14,16 @@ namespace sentencode {
 /// Tokens and their ids, in both directions. Ids need not be consecutive.
 class SubwordVocabulary {
  public:
+  /// Unsupported if the token or the id is not unique, or the id too large for an array.
   void add(std::string_view token, std::int32_t id);
   std::int32_t id(std::string_view token) const;  // -1 if there is none
   std::string_view token(std::int32_t id) const;  // empty if there is none
   std::int32_t size() const { return static_cast<std::int32_t>(index_by_id_.size()); }  // largest id + 1
+  std::int64_t count() const { return tokens_.size(); }
+  const StringTable& tokens() const { return tokens_; }
+  std::int32_t id_at(std::int32_t index) const {  // of tokens()
+    return id_by_index_[static_cast<std::size_t>(index)];
+  }
 
  private:
   StringTable tokens_;
@@ -32,7 +39,12 @@ class SubwordModel {
   virtual std::int32_t unknown_id() const = 0;
   /// Appends the ids of a pre-token.
   virtual void append_ids(std::string_view word, std::vector<std::int32_t>& ids) const = 0;
+  /// The same for several; models may overlap their accesses to memory.
+  virtual void append_ids(std::span<const std::string_view> words, std::vector<std::int32_t>& ids) const;
 };
+
+/// The vocabulary of an object {token: id}, which is `field` in errors.
+SubwordVocabulary vocabulary_of(const nlohmann::json& tokens, std::string_view field);
 
 // Models from the object "model" of tokenizer.json. FormatError names the invalid field, Unsupported the part
 // that cannot be reproduced exactly.

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sentencode {
+
+/// Appends the normalised text, which is valid UTF-8 like the text itself.
+using SubwordNormalizer = std::function<void(std::string_view text, std::string& out)>;
+
+/// The options of a BertNormalizer.
+struct BertOptions {
+  bool clean_text = true, handle_chinese_chars = true, strip_accents = true, lowercase = true;
+};
+
+/// The field "normalizer" of tokenizer.json: steps that are applied one after the other.
+class SubwordNormalizers {
+ public:
+  explicit SubwordNormalizers(const nlohmann::json& normalizer);  // null: none
+
+  bool empty() const { return steps_.empty(); }
+  /// The options, if a BertNormalizer is the only step.
+  const std::optional<BertOptions>& bert() const { return bert_; }
+  /// The normalised text: `text` itself, or a view of `buffer`.
+  std::string_view operator()(std::string_view text, std::string& buffer, std::string& other) const;
+
+ private:
+  void add(const nlohmann::json& normalizer, const std::string& name, int depth);
+
+  std::vector<SubwordNormalizer> steps_;
+  std::optional<BertOptions> bert_;
+};
+
+}  // namespace sentencode

@@ -1,0 +1,252 @@
+#include "sentencode/text/subword_tokenizer.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <utility>
+
+#include "sentencode/error.h"
+#include "sentencode/text/tokenizer.h"
+#include "sentencode/text/utf8.h"
+#include "text/subwords/added_tokens.h"
+#include "text/subwords/json_fields.h"
+#include "text/subwords/model.h"
+#include "text/subwords/normalizer.h"
+#include "text/subwords/pre_tokenizer.h"
+#include "text/subwords/unicode.h"
+
+namespace sentencode {
+namespace {
+
+std::unique_ptr<const SubwordModel> model_of(const nlohmann::json& json) {
+  const std::string& type = JsonFields(json, "model").text("type");
+  if (type == "WordPiece") return word_piece_model(json);
+  if (type == "WordLevel") return word_level_model(json);
+  throw Unsupported(concat("tokenizer.json: model has the type '", type, "', which is not supported"));
+}
+
+/// What the BERT normalizer and pre-tokenizer make of an ASCII character.
+enum class Ascii : std::uint8_t { word, space, punctuation, removed };
+
+using AsciiTable = std::array<Ascii, 128>;
+AsciiTable bert_table(bool clean_text) {
+  AsciiTable table{};
+  for (char32_t code = 0; code < table.size(); ++code) {
+    Ascii& kind = table[code];
+    if (unicode::is(code, unicode::kPunctuation)) kind = Ascii::punctuation;
+    if (unicode::is(code, unicode::kSpace)) kind = Ascii::space;
+    if (clean_text && unicode::is(code, unicode::kControl)) kind = Ascii::removed;
+  }
+  return table;
+}
+
+/// Position of the character after the first `count` ones.
+std::size_t end_of_characters(std::string_view text, std::int64_t count) {
+  if (static_cast<std::uint64_t>(count) >= text.size()) return text.size();
+  std::size_t at = 0;
+  for (; count > 0 && at < text.size(); --count) at += decode_utf8(text.substr(at)).length;
+  return at;
+}
+
+}  // namespace
+
+struct SubwordTokenizer::Parts {
+  Parts(std::string text, const SubwordOptions& chosen) : Parts(parsed(text), chosen) {
+    json = std::move(text);
+  }
+  Parts(const nlohmann::json& content, const SubwordOptions& chosen)
+      : options(chosen),
+        normalizers(content.value("normalizer", nlohmann::json())),
+        pre_tokenizers(content.value("pre_tokenizer", nlohmann::json())),
+        model(model_of(JsonFields(content, "").at("model"))) {
+    const JsonFields fields(content, "");
+    fields.check(!fields.has("version") || fields.at("version") == "1.0", "version", "1.0");
+    ST_CHECK(normalizers.empty() || !pre_tokenizers.needs_begin(), Unsupported,
+             "tokenizer.json: Metaspace with prepend_scheme 'first' after a normalizer is not supported");
+    if (fields.has("added_tokens")) add_tokens(fields.array("added_tokens"));
+    size = model->vocabulary().size();
+    if (!added.empty()) size = std::max(size, added.rbegin()->first + 1);
+    bert = normalizers.bert() && pre_tokenizers.bert() && normalized_tokens.empty();
+    if (bert) ascii = bert_table(normalizers.bert()->clean_text);
+  }
+
+  static nlohmann::json parsed(std::string_view text) {
+    try {
+      auto content = nlohmann::json::parse(text);
+      JsonFields(content, "");
+      return content;
+    } catch (const nlohmann::json::exception& error) {
+      throw FormatError(concat("tokenizer.json: ", error.what()));
+    }
+  }
+
+  /// Ids are those that the package tokenizers gives, whatever the file says.
+  void add_tokens(const nlohmann::json& tokens) {
+    auto next = static_cast<std::int32_t>(model->vocabulary().count());
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      const JsonFields fields(tokens[i], concat("added_tokens[", i, "]"));
+      fields.whole("id", std::numeric_limits<std::uint32_t>::max());
+      AddedToken token{fields.text("content"),     -1,
+                       fields.flag("single_word"), fields.flag("lstrip"),
+                       fields.flag("rstrip"),      fields.flag("normalized"),
+                       fields.flag("special")};
+      if (token.content.empty()) continue;
+      token.id = model->vocabulary().id(token.content);
+      if (const auto same = added_ids.find(token.content); same != added_ids.end()) token.id = same->second;
+      if (token.id < 0) token.id = next++;
+      added_ids[token.content] = token.id;
+      added[token.id] = std::move(token);
+    }
+    std::string buffer, other;
+    for (const auto& [id, token] : added) {
+      if (token.normalized) {
+        normalized_tokens.add(token, std::string(normalizers(token.content, buffer, other)));
+      } else {
+        plain_tokens.add(token, token.content);
+      }
+    }
+  }
+
+  std::string json;
+  SubwordOptions options;
+  SubwordNormalizers normalizers;
+  SubwordPreTokenizers pre_tokenizers;
+  std::unique_ptr<const SubwordModel> model;
+  std::map<std::int32_t, AddedToken> added;
+  std::map<std::string, std::int32_t, std::less<>> added_ids;
+  AddedTokens plain_tokens, normalized_tokens;  // which are found before and after normalisation
+  std::int32_t size = 0;
+  bool bert = false;  // normalizer and pre-tokenizer are BERT's: ASCII needs one pass
+  AsciiTable ascii{};
+};
+
+struct SubwordTokenizer::Scratch::Memory {
+  std::string buffer, other;                         // of normalizers
+  std::vector<AddedTokens::Part> parts, normalised;  // between added tokens
+  std::vector<SubwordPiece> pieces, more_pieces;
+  std::vector<std::string_view> words;
+  Tokens texts;  // changed by pre-tokenizers
+};
+
+SubwordTokenizer::SubwordTokenizer(std::unique_ptr<const Parts> parts) : parts_(std::move(parts)) {}
+
+std::shared_ptr<const SubwordTokenizer> SubwordTokenizer::from_json(std::string json,
+                                                                    const SubwordOptions& options) {
+  for (const auto& [name, limit] :
+       {std::pair{"max_tokens", options.max_tokens}, std::pair{"max_characters", options.max_characters}}) {
+    ST_CHECK(limit >= 0, InvalidInput, name, " must not be negative, got ", limit);
+  }
+  return std::shared_ptr<const SubwordTokenizer>(
+      new SubwordTokenizer(std::make_unique<const Parts>(std::move(json), options)));
+}
+
+std::int32_t SubwordTokenizer::size() const { return parts_->size; }
+
+std::int32_t SubwordTokenizer::id(std::string_view token) const {
+  const auto added = parts_->added_ids.find(token);
+  return added != parts_->added_ids.end() ? added->second : parts_->model->vocabulary().id(token);
+}
+
+std::string_view SubwordTokenizer::token(std::int32_t id) const {
+  const auto added = parts_->added.find(id);
+  return added != parts_->added.end() ? added->second.content : parts_->model->vocabulary().token(id);
+}
+
+std::int32_t SubwordTokenizer::unknown_id() const { return parts_->model->unknown_id(); }
+const SubwordOptions& SubwordTokenizer::options() const { return parts_->options; }
+const std::string& SubwordTokenizer::json() const { return parts_->json; }
+
+bool SubwordTokenizer::operator==(const SubwordTokenizer& other) const {
+  return this == &other || (options() == other.options() && json() == other.json());
+}
+
+void SubwordTokenizer::encode(std::string_view text, Scratch& scratch, std::vector<std::int32_t>& ids) const {
+  if (scratch.memory_ == nullptr) scratch.memory_ = std::make_shared<Scratch::Memory>();
+  Scratch::Memory& memory = *scratch.memory_;
+  const SubwordOptions& options = parts_->options;
+  const std::size_t before = ids.size();
+  const std::size_t most = options.max_tokens > 0 ? before + static_cast<std::size_t>(options.max_tokens)
+                                                  : std::numeric_limits<std::size_t>::max();
+  if (options.max_characters > 0) text = text.substr(0, end_of_characters(text, options.max_characters));
+  parts_->plain_tokens.split(text, memory.parts);
+  for (const AddedTokens::Part& part : memory.parts) {
+    if (ids.size() >= most) break;
+    if (part.id >= 0) {
+      ids.push_back(part.id);
+    } else {
+      encode_part(text.substr(part.begin, part.end - part.begin), part.begin == 0, most, memory, ids);
+    }
+  }
+  if (ids.size() > most) ids.resize(most);
+  if (!options.keep_unknown && unknown_id() >= 0) {
+    ids.erase(std::remove(ids.begin() + static_cast<std::ptrdiff_t>(before), ids.end(), unknown_id()),
+              ids.end());
+  }
+}
+
+void SubwordTokenizer::encode_part(std::string_view text, bool at_begin, std::size_t most,
+                                   Scratch::Memory& memory, std::vector<std::int32_t>& ids) const {
+  const Parts& parts = *parts_;
+  if (parts.bert && split_ascii(text, memory)) return encode_words(most, memory, ids);
+  const std::string_view normal = parts.normalizers(text, memory.buffer, memory.other);
+  parts.normalized_tokens.split(normal, memory.normalised);
+  for (const AddedTokens::Part& part : memory.normalised) {
+    if (part.id >= 0) {
+      ids.push_back(part.id);
+      continue;
+    }
+    const SubwordPiece all{normal, at_begin ? decode_utf8(normal).length : 0};
+    memory.pieces.assign(1, all.part(part.begin, part.end));
+    memory.texts.clear();
+    parts.pre_tokenizers(memory.pieces, memory.more_pieces, memory.texts);
+    memory.words.clear();
+    for (const SubwordPiece& piece : memory.pieces) memory.words.push_back(piece.text);
+    encode_words(most, memory, ids);
+  }
+}
+
+/// The words of ASCII text, for BERT's normalizer and pre-tokenizer. False if it has other characters.
+bool SubwordTokenizer::split_ascii(std::string_view text, Scratch::Memory& memory) const {
+  const Parts& parts = *parts_;
+  if (memory.buffer.size() < text.size()) memory.buffer.resize(text.size());
+  char* const begin = memory.buffer.data();
+  if (parts.normalizers.bert()->lowercase) {
+    if (!lowercase_ascii(text, begin)) return false;
+  } else {
+    if (!is_ascii(text)) return false;
+    std::ranges::copy(text, begin);
+  }
+  const auto kind = [&](const char* at) { return parts.ascii[static_cast<std::size_t>(*at)]; };
+  const char* end = begin + text.size();
+  memory.words.clear();
+  for (char* at = begin; at != end;) {
+    char* const first = at;
+    while (at != end && kind(at) == Ascii::word) ++at;
+    if (at != end && kind(at) == Ascii::removed) {  // removes all that follow
+      end = std::remove_if(at, begin + (end - begin),
+                           [&](const char& c) { return kind(&c) == Ascii::removed; });
+      at = first;
+      continue;
+    }
+    if (at != first) memory.words.emplace_back(first, static_cast<std::size_t>(at - first));
+    if (at == end) break;
+    if (kind(at) == Ascii::punctuation) memory.words.emplace_back(at, 1);
+    ++at;
+  }
+  return true;
+}
+
+void SubwordTokenizer::encode_words(std::size_t most, Scratch::Memory& memory,
+                                    std::vector<std::int32_t>& ids) const {
+  constexpr std::size_t kAtOnce = 256;
+  for (std::span<const std::string_view> words(memory.words); !words.empty() && ids.size() < most;) {
+    const auto some = words.first(std::min(words.size(), kAtOnce));
+    parts_->model->append_ids(some, ids);
+    words = words.subspan(some.size());
+  }
+}
+
+}  // namespace sentencode

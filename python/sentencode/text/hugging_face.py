@@ -1,0 +1,165 @@
+"""Tokenizers of Hugging Face: in the core, else by the package `tokenizers`."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sentencode import _core
+
+from ..errors import FormatError
+from ..files import read_text
+from .tokenizer_json import check_added_tokens, check_tokenizer_json, rust_errors
+
+__all__ = [
+    *("PREFIX", "decoder_of", "external_tokenizer", "load", "saved_tokenizer", "subwords_of"),
+    "tokenize_batch",
+]
+
+PREFIX = "hf:"  # of names
+
+
+def load(name: str) -> str:
+    """Return a tokenizer.json.
+
+    Args:
+        name: Path that ends in ".json", or a name on the Hugging Face Hub.
+
+    Raises:
+        ImportError: The Hub needs the package `tokenizers` or `huggingface_hub`.
+        OSError: The file cannot be read.
+    """
+    if name.endswith(".json"):
+        return read_text(name)
+    try:
+        import tokenizers  # type: ignore[import-not-found,unused-ignore]
+    except ImportError:
+        try:
+            from huggingface_hub import hf_hub_download  # type: ignore[import-not-found,unused-ignore]
+        except ImportError:
+            raise ImportError(f"'hf:{name}' needs the package tokenizers: pip install tokenizers") from None
+        return read_text(hf_hub_download(name, "tokenizer.json"))
+    return str(tokenizers.Tokenizer.from_pretrained(name).to_str())
+
+
+def subwords_of(source: Any, options: Mapping[str, Any]) -> _core.SubwordTokenizer | str:
+    """Return the tokenizer of the core, or why it cannot reproduce a tokenizer.
+
+    Args:
+        source: A tokenizer.json, or an object.
+        options: Keywords of `_core.SubwordTokenizer`.
+
+    Raises:
+        FormatError: The JSON is damaged.
+    """
+    if not isinstance(source, str):
+        if type(source).__module__.partition(".")[0] != "tokenizers" or not hasattr(source, "to_str"):
+            return "it is not of the package tokenizers"
+        if getattr(source, "encode_special_tokens", False):
+            return "it splits special tokens"
+        try:
+            source = str(source.to_str())
+        except Exception as error:  # components in Python
+            return str(error)
+    try:
+        return _core.SubwordTokenizer(source, **options)
+    except NotImplementedError as error:
+        return str(error)
+
+
+def external_tokenizer(content: str, why: str) -> Any:
+    """Return the `tokenizers.Tokenizer` of JSON.
+
+    Args:
+        content: A tokenizer.json.
+        why: Why the package is needed, for errors.
+
+    Raises:
+        ImportError: The package `tokenizers` is missing.
+        FormatError: The JSON is damaged.
+    """
+    try:
+        import tokenizers  # type: ignore[import-not-found,unused-ignore]
+    except ImportError:
+        raise ImportError(f"{why}; this needs the package tokenizers: pip install tokenizers") from None
+    with rust_errors(FormatError, "tokenizer: tokenizers cannot read the content"):
+        return tokenizers.Tokenizer.from_str(content)
+
+
+def saved_tokenizer(content: str, *, trust: bool, again: str) -> Any:
+    """Return the `tokenizers.Tokenizer` of JSON in a saved file.
+
+    Args:
+        content: A tokenizer.json.
+        trust: Whether to accept any tokenizer; otherwise its time and output must be bounded.
+        again: What to do about a refused one, for errors.
+
+    Raises:
+        FormatError: The JSON is damaged.
+        ValueError: The tokenizer may be unbounded, or the package `tokenizers` is missing.
+    """
+    try:
+        if not trust:
+            check_tokenizer_json(content)
+        tokenizer = external_tokenizer(content, "saved with a tokenizer of Hugging Face")
+        if not trust:
+            with rust_errors(FormatError, "tokenizer: tokenizers cannot read the content"):
+                check_added_tokens(content, tokenizer)
+        return tokenizer
+    except ImportError as error:
+        raise ValueError(str(error)) from None
+    except FormatError:
+        raise
+    except ValueError as error:
+        raise ValueError(
+            f"saved with a tokenizer that could hang, or fill the memory: {error}; {again}, or, if you "
+            "trust the file, se.load(path, trust_tokenizer=True)"
+        ) from None
+
+
+def tokenize_batch(external: Any) -> Callable[[list[str]], list[list[str]]]:
+    """Return a function from texts to their tokens, without special tokens such as [CLS].
+
+    Args:
+        external: An object with `encode_batch`.
+    """
+    if hasattr(external, "no_padding"):
+        # With padding, tokens would depend on the other sentences; truncation would lose some.
+        external = copy.deepcopy(external)
+        external.no_padding()
+        external.no_truncation()
+        external.post_processor = None  # adds special tokens, or repeats the text without bound
+    return lambda texts: _encoded(external, texts)
+
+
+def _encoded(external: Any, texts: list[str]) -> list[list[str]]:
+    with rust_errors(ValueError, "the tokenizer failed"):
+        return [e.tokens for e in external.encode_batch(texts, add_special_tokens=False)]
+
+
+@functools.lru_cache(maxsize=4)
+def decoder_of(content: str) -> Any:
+    """Return the decoder of a tokenizer.json, an object of `tokenizers`; None if it has none.
+
+    Args:
+        content: The JSON.
+
+    Raises:
+        ImportError: It has one, and the package `tokenizers` is missing.
+    """
+    decoder = json.loads(content).get("decoder")
+    if decoder is None:
+        return None
+    try:
+        import tokenizers  # type: ignore[import-not-found,unused-ignore]
+    except ImportError:
+        raise ImportError(
+            f"joining the tokens of a tokenizer with the decoder {decoder.get('type')!r} needs the package "
+            "tokenizers: pip install tokenizers"
+        ) from None
+    model = {"type": "WordLevel", "vocab": {"": 0}, "unk_token": ""}
+    with rust_errors(FormatError, "tokenizer: tokenizers cannot read the decoder"):
+        return tokenizers.Tokenizer.from_str(json.dumps({"model": model, "decoder": decoder})).decoder
