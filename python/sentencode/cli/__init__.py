@@ -53,7 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from . import bleu, compare, demo, distill, encode, evaluate, reproduce, serve, train, translate, vectors
+    from . import bleu, compare, demo, distill, encode, evaluate, export, reproduce, serve, train, translate
+    from . import vectors as vectors_
 
     parser = argparse.ArgumentParser(
         prog="sentencode", description="Train, run and evaluate sentence encoders."
@@ -62,8 +63,8 @@ def _parser() -> argparse.ArgumentParser:
         "--version", action=_Version, nargs=0, help="show the version and how it was built, and exit"
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    modules = (encode, serve, train, translate, bleu, distill, evaluate, compare, vectors, reproduce, demo)
-    for module in modules:
+    modules = (encode, serve, train, translate, bleu, distill, export, evaluate, compare, vectors_, reproduce)
+    for module in (*modules, demo):
         add_command(commands, module)
     return parser
 

@@ -38,6 +38,7 @@ sentencode encode --encoder sif.sentencode books.txt.xz books.npy
 sentencode encode --kind average --vectors glove.6B.300d.txt lines.txt lines.npy --precision float16
 sentencode encode --kind laes --fit train.txt --set mode=residual --set hidden=84 in.txt out.npy
 sentencode encode --encoder sif.sentencode --column text reviews.csv reviews.parquet
+sentencode encode --encoder minishlab/potion-base-8M lines.txt lines.npy
 zcat lines.gz | sentencode encode --encoder sif.sentencode - - > rows.npy
 sentencode encode --encoder sif.sentencode reviews/ --column text --id id --output rows/
 sentencode encode --encoder sif.sentencode s3://bucket/in --output s3://bucket/rows --engine ray

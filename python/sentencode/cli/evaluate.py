@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         text = f"{text}; may be repeated"
         parser.add_argument(name, action="append", default=[], metavar=metavar, help=text, **more)
 
-    several("--encoder", "FILE", "a saved encoder", type=Path)
+    several("--encoder", "FILE", "a saved encoder, or the folder or name of a static model", type=Path)
     several("--rows", "FILE", "embeddings instead of an encoder, a .npy file", type=Path)
     several("--sentences", "FILE", "their sentences, one per line: once, or once per --rows", type=Path)
     several("--baseline", "NAME", "a baseline: random, random-words, bow or majority")

@@ -28,7 +28,9 @@ _BLOCK, _BLOCKS = 1 << 20, 64  # bytes; blocks of a large file that its hash cov
 def add_encoder_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds --encoder, and the options that fit an encoder instead."""
     group = parser.add_argument_group("the encoder: a saved one, or one that is fitted first")
-    group.add_argument("--encoder", metavar="FILE", help="a saved encoder")
+    group.add_argument(
+        "--encoder", metavar="FILE", help="a saved encoder, or the folder or name of a static model"
+    )
     group.add_argument("--kind", choices=sorted(_KINDS), help="fit an encoder of this class")
     group.add_argument("--vectors", metavar="FILE", help="its word vectors (default: the built-in ones)")
     group.add_argument("--fit", type=Path, metavar="FILE", help="its training sentences, one per line")

@@ -21,6 +21,7 @@ from ..encoder import Encoder
 from ..files import as_name, as_path, make_folder, whole_file, without_link
 from ..linear.base import LinearEncoder
 from ..saved import load
+from ..static_models.hub import static_path
 from ..threads import num_threads, set_num_threads
 from .inputs import identity_at
 
@@ -79,7 +80,7 @@ class SavedEncoder:
         elif isinstance(encoder, (str, bytes, os.PathLike)):
             path = as_name(encoder)
             if "://" not in path:
-                path = os.path.abspath(path)
+                path = os.path.abspath(static_path(path) or path)
             loaded = load(_local(path), **options)
         else:
             raise TypeError(

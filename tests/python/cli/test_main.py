@@ -17,6 +17,7 @@ COMMANDS = [
     ["train"],
     ["translate"],
     ["evaluate"],
+    ["export"],
     ["vectors"],
     ["vectors", "convert"],
     ["vectors", "info"],

@@ -1,0 +1,54 @@
+"""The command that exports encoders, and commands that accept the folders."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import sentencode as se
+from sentencode.cli import main
+
+LINES = ["the whale", "", "a ship sank"]
+
+
+@pytest.fixture
+def saved(tmp_path):
+    path = tmp_path / "sif.sentencode"
+    se.SIF(se.WordVectors.default()).fit([*LINES, "the sea", "she smiled"]).save(path)
+    return path
+
+
+def test_exported_folders_are_encoders(saved, tmp_path, capsys, fails):
+    folder, rows = tmp_path / "sif", tmp_path / "rows.npy"
+    command = ["export", str(saved), str(folder), "--license", "mit", "--language", "en"]
+    assert main(command) == 0
+    assert capsys.readouterr().out == f"{folder}: SIF of 148 dimensions for model2vec\n"
+    assert 'license: "mit"' in (folder / "README.md").read_text()
+    fails(command, f"{folder}: exists already; overwrite=True replaces it")
+    assert main([*command, "--overwrite", "--dtype", "float16"]) == 0
+    assert se.load(folder).vectors.storage == "float16"
+    (tmp_path / "in.txt").write_text("\n".join(LINES) + "\n")
+    assert main(["encode", "--encoder", str(folder), str(tmp_path / "in.txt"), str(rows), "--quiet"]) == 0
+    np.testing.assert_array_equal(np.load(rows), se.load(folder).encode(LINES))
+    again = tmp_path / "again"
+    assert main(["export", str(folder), str(again), "--format", "sentence-transformers"]) == 0
+    assert json.loads((again / "modules.json").read_text())[0]["type"].endswith("StaticEmbedding")
+
+
+def test_folders_are_evaluated(saved, tmp_path, capsys):
+    folder, task = tmp_path / "sif", tmp_path / "mine.tsv"
+    assert main(["export", str(saved), str(folder)]) == 0
+    task.write_text(
+        "".join(f"{score}\tthe whale\t{other}\n" for score, other in enumerate(["sea", "ship", "she"]))
+    )
+    command = ["evaluate", "--encoder", str(folder), "--tsv", f"similarity={task}", "--resamples", "10"]
+    assert main([*command, "--quiet"]) == 0
+    assert "mine" in capsys.readouterr().out
+
+
+def test_other_encoders_are_refused(tmp_path, fails):
+    laes = tmp_path / "laes.sentencode"
+    se.LAES(se.WordVectors.default(), hidden=4).fit(LINES).save(laes)
+    fails(["export", str(laes), str(tmp_path / "out")], "LAES is not an average of rows")
