@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sentencode/dense.h"
+#include "sentencode/quantization.h"
 
 namespace sentencode {
 
@@ -20,6 +21,10 @@ ConstMatrixView matrix_view(const py::array& array, const char* name);
 
 /// The same, writable.
 MatrixView writable_matrix_view(py::array& array, const char* name);
+
+/// A view of embeddings of `dim` dimensions in a precision, which has a dtype.
+StoredRows stored_view(const py::array& array, Precision precision, std::int64_t dim, const Ranges* ranges,
+                       const char* name);
 
 /// A NumPy array that takes over the memory of a matrix.
 template <typename T>

@@ -3,17 +3,21 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "sentencode/error.h"
 #include "sentencode/parallel.h"
+#include "sentencode/stored_kernels.h"
 
 namespace sentencode {
 namespace {
 
-// A tile of similarities fits the caches between the product and the search.
-constexpr std::int64_t kQueries = 512;
-constexpr std::int64_t kRows = 2048;
+constexpr std::int64_t kTile = 1 << 20;  // scores between the products and the search in them
+constexpr std::int64_t kQueryFloats =
+    1 << 17;  // of the queries that are multiplied with a panel: they stay cached
+constexpr std::int64_t kMostQueries = 4096;  // of a tile
+constexpr std::int64_t kPanels = 8;          // that a thread takes at a time
 
 /// In double: squares of numbers below 1e-19 or above 1e19 do not fit a float.
 template <typename Row>
@@ -21,19 +25,58 @@ double length_of(const Row& row) {
   return std::sqrt(row.template cast<double>().squaredNorm());
 }
 
-/// The inverse length of each row, 0 for a zero row. False if products of the rows, or the inverse lengths,
-/// may be out of float's range: then rows must be normalised first.
-bool inverse_lengths(const ConstRef<float>& rows, std::int64_t first, std::int64_t count, float* out) {
-  constexpr double kLeast = 1e-9, kMost = 1e9;
+/// Products of rows whose lengths are not between these, or inverse lengths, may be out of float's range.
+constexpr double kLeastLength = 1e-9, kMostLength = 1e9;
+
+/// The inverse length of each row, 0 for a zero row. False if rows must be normalised first.
+bool inverse_lengths(const ConstRef<float>& rows, float* out) {
   std::atomic<bool> usual{true};
-  parallel_for(0, count, 256, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(0, rows.rows(), 256, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      const double length = length_of(rows.row(first + i));
-      if (length > 0 && !(length >= kLeast && length <= kMost)) usual = false;
+      const double length = length_of(rows.row(i));
+      if (length > 0 && !(length >= kLeastLength && length <= kMostLength)) usual = false;
       out[i] = length > 0 ? static_cast<float>(1 / length) : 0.0F;
     }
   });
   return usual;
+}
+
+/// Factors [32] that make scores of a panel's rows cosines: inverse lengths. Very short or long rows are
+/// normalised in the panel.
+void normalize_panel(const StoredKernels& kernels, PanelOf<float>& panel, float* factors) {
+  const auto dim = std::ssize(panel);
+  double squares[kPanelRows];
+  kernels.squares(panel.data(), dim, squares);
+  for (std::int64_t i = 0; i < kPanelRows; ++i) {
+    const double length = std::sqrt(squares[i]);
+    factors[i] = static_cast<float>(1 / length);
+    if (length >= kLeastLength && length <= kMostLength) continue;
+    using Lane = Eigen::Map<Eigen::VectorXf, 0, Eigen::InnerStride<kPanelRows>>;
+    Lane lane(panel.data()->rows + i, dim);
+    const double exact = length_of(lane);
+    factors[i] = exact > 0 ? 1.0F : 0.0F;
+    if (exact > 0) lane = (lane.cast<double>() / exact).cast<float>();
+  }
+}
+
+/// Bits of up to 32 packed rows, 64 in a column.
+void load_bits(const StoredRows& rows, std::int64_t first, std::int64_t count,
+               PanelOf<std::uint64_t>& panel) {
+  const std::int64_t bytes = stored_bytes(rows.precision, rows.dim);
+  const std::uint64_t offsets = byte_offset(rows.precision) * 0x0101010101010101U;
+  const unsigned beyond = rows.dim % 8 == 0 ? 0 : 255U >> (rows.dim % 8);  // bits of the last byte
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::byte* row = rows.row(first + i);
+    for (std::int64_t w = 0; 8 * w < bytes; ++w) {
+      const std::int64_t some = std::min<std::int64_t>(8, bytes - 8 * w);
+      std::uint64_t word = 0;
+      std::memcpy(&word, row + 8 * w, static_cast<std::size_t>(some));
+      panel[static_cast<std::size_t>(w)].rows[i] = word ^ (offsets >> (64 - 8 * some));
+    }
+    const auto last = [&] { return static_cast<unsigned>(row[bytes - 1]) ^ byte_offset(rows.precision); };
+    ST_CHECK(beyond == 0 || (last() & beyond) == 0, InvalidInput, "corpus: a packed row has bits beyond the ",
+             rows.dim, " dimensions of the queries");
+  }
 }
 
 }  // namespace
@@ -53,8 +96,8 @@ void similarities(const ConstRef<float>& a, const ConstRef<float>& b, Similarity
            " dimensions");
   Vector by_row(a.rows()), by_column(b.rows());
   if (similarity == Similarity::cosine) {
-    const bool usual = inverse_lengths(a, 0, a.rows(), by_row.data());
-    if (!inverse_lengths(b, 0, b.rows(), by_column.data()) || !usual) {
+    const bool usual = inverse_lengths(a, by_row.data());
+    if (!inverse_lengths(b, by_column.data()) || !usual) {
       Matrix unit_a = a, unit_b = b;
       normalize_rows(unit_a);
       normalize_rows(unit_b);
@@ -75,6 +118,24 @@ void similarities(const ConstRef<float>& a, const ConstRef<float>& b, Similarity
   });
 }
 
+void exact_similarities(const ConstRef<float>& queries, const ConstRef<float>& rows,
+                        const ConstRef<std::int64_t>& candidates, Similarity similarity,
+                        MutableRef<double> out) {
+  ST_CHECK(queries.cols() == rows.cols(), InvalidInput, "queries of ", queries.cols(),
+           " dimensions and rows of ", rows.cols());
+  parallel_for(0, queries.rows(), 4, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const VectorD query = queries.row(i).cast<double>();
+      for (std::int64_t j = 0; j < candidates.cols(); ++j) {
+        const VectorD row = rows.row(candidates(i, j)).cast<double>();
+        const double lengths = similarity == Similarity::cosine ? query.norm() * row.norm() : 1.0;
+        const double score = lengths == 0.0 ? 0.0 : query.dot(row) / lengths;
+        out(i, j) = std::isnan(score) ? -std::numeric_limits<double>::infinity() : score;
+      }
+    }
+  });
+}
+
 bool NearestRows::better(const Hit& a, const Hit& b) {
   return a.score > b.score || (a.score == b.score && a.row < b.row);
 }
@@ -85,39 +146,86 @@ NearestRows::NearestRows(const ConstRef<float>& queries, std::int64_t k, Similar
   if (similarity == Similarity::cosine) {
     normalize_rows(queries_);
   }
+  const std::int64_t group = stored_kernels().group, dim = queries_.cols();
+  packed_.resize(static_cast<std::size_t>((NearestRows::queries() + group - 1) / group * group * dim));
+  for (std::int64_t i = 0; i < NearestRows::queries(); ++i) {
+    float* out = packed_.data() + i / group * group * dim + i % group;
+    for (std::int64_t j = 0; j < dim; ++j) out[j * group] = queries_(i, j);
+  }
 }
 
-void NearestRows::add(const ConstRef<float>& rows) {
-  ST_CHECK(rows.cols() == queries_.cols(), InvalidInput, "semantic_search: queries of ", queries_.cols(),
-           " dimensions and corpus rows of ", rows.cols());
-  Matrix tile(std::min(kQueries, queries()), std::min<std::int64_t>(kRows, rows.rows()));
-  Vector scale(tile.cols());
-  Matrix unit;  // normalised rows, if needed
-  for (std::int64_t first = 0; first < rows.rows(); first += kRows) {
-    const std::int64_t count = std::min<std::int64_t>(kRows, rows.rows() - first);
-    if (similarity_ == Similarity::cosine && !inverse_lengths(rows, first, count, scale.data())) {
-      unit = rows.middleRows(first, count);
-      normalize_rows(unit);
-      scale.head(count).setOnes();
-    } else {
-      unit.resize(0, 0);
-    }
-    const ConstRef<float> some_rows =
-        unit.rows() > 0 ? ConstRef<float>(unit) : ConstRef<float>(rows.middleRows(first, count));
-    for (std::int64_t query = 0; query < queries(); query += kQueries) {
-      const std::int64_t some = std::min(kQueries, queries() - query);
-      gemm(Op::none, Op::transpose, 1.0F, queries_.middleRows(query, some), some_rows, 0.0F,
-           tile.topLeftCorner(some, count));
+void NearestRows::add(const StoredRows& rows) {
+  const std::int64_t dim = queries_.cols();
+  ST_CHECK(rows.dim == dim, InvalidInput, "semantic_search: queries of ", dim,
+           " dimensions and corpus rows of ", rows.dim);
+  ST_CHECK(rows.ranges == nullptr || rows.ranges->least.size() == dim, InvalidInput,
+           "semantic_search: queries of ", dim, " dimensions and ranges of ",
+           rows.ranges == nullptr ? 0 : rows.ranges->least.size());
+  if (is_packed(rows.precision) && positive_.size() == 0) {
+    positive_.setZero(queries(), (dim + 63) / 64);
+    quantize(queries_, Precision::ubinary, nullptr, reinterpret_cast<std::byte*>(positive_.data()),
+             8 * positive_.cols(), "queries");
+  }
+  // Few queries have long tiles, so that few threads are started; of many, some stay in the cache.
+  const std::int64_t group = stored_kernels().group;
+  const std::int64_t most = std::clamp(kQueryFloats / std::max<std::int64_t>(dim, 1), group, kMostQueries);
+  const std::int64_t at_once = std::min(queries(), most / group * group);
+  const std::int64_t padded = std::max((at_once + group - 1) / group, std::int64_t{1}) * group;
+  const std::int64_t width = std::min(kTile / padded, rows.rows + kPanelRows - 1) / kPanelRows * kPanelRows;
+  Matrix tile(padded, width);
+  for (std::int64_t first = 0; first < rows.rows; first += width) {
+    const std::int64_t count = std::min(width, rows.rows - first);
+    for (std::int64_t query = 0; query < queries(); query += at_once) {
+      const std::int64_t some = std::min(at_once, queries() - query);
+      parallel_for(0, count, kPanels * kPanelRows, [&](std::int64_t begin, std::int64_t end) {
+        const auto scores = is_packed(rows.precision) ? &NearestRows::scores_of_bits : &NearestRows::scores;
+        (this->*scores)(rows, first + begin, first + end, query, some, tile.data() + begin, width);
+      });
       parallel_for(0, some, 16, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) {
-          auto scores = tile.row(i).head(count);
-          if (similarity_ == Similarity::cosine) scores.array() *= scale.head(count).transpose().array();
-          keep(query + i, scores.data(), count, rows_ + first);
-        }
+        for (std::int64_t i = begin; i < end; ++i) keep(query + i, tile.row(i).data(), count, rows_ + first);
       });
     }
   }
-  rows_ += rows.rows();
+  rows_ += rows.rows;
+}
+
+void NearestRows::scores(const StoredRows& rows, std::int64_t begin, std::int64_t end, std::int64_t query,
+                         std::int64_t some, float* out, std::int64_t stride) const {
+  const StoredKernels& kernels = stored_kernels();
+  const std::int64_t group = kernels.group, dim = rows.dim;
+  PanelOf<float> panel(static_cast<std::size_t>(dim));
+  float factors[kPanelRows];
+  std::fill_n(factors, kPanelRows, 1.0F);
+  for (std::int64_t first = begin; first < end; first += kPanelRows, out += kPanelRows) {
+    kernels.load[static_cast<std::size_t>(rows.precision)](rows, first, std::min(kPanelRows, end - first),
+                                                           panel.data());
+    if (similarity_ == Similarity::cosine) normalize_panel(kernels, panel, factors);
+    std::int64_t i = 0;
+    for (; some - i > (group + 2) / 3; i += group) {  // a few are faster one by one
+      kernels.scores(packed_.data() + (query + i) * dim, panel.data(), dim, factors, out + i * stride,
+                     stride);
+    }
+    for (; i < some; ++i) {
+      kernels.score(queries_.row(query + i).data(), panel.data(), dim, factors, out + i * stride, stride);
+    }
+  }
+}
+
+void NearestRows::scores_of_bits(const StoredRows& rows, std::int64_t begin, std::int64_t end,
+                                 std::int64_t query, std::int64_t some, float* out,
+                                 std::int64_t stride) const {
+  // Signs that differ change the product of +1 and -1 in all dimensions by -2.
+  const auto dim = static_cast<float>(rows.dim);
+  const float same = similarity_ == Similarity::cosine ? 1.0F : dim;
+  const float each = similarity_ == Similarity::cosine ? -2.0F / dim : -2.0F;
+  PanelOf<std::uint64_t> panel(static_cast<std::size_t>(positive_.cols()));
+  for (std::int64_t first = begin; first < end; first += kPanelRows, out += kPanelRows) {
+    load_bits(rows, first, std::min(kPanelRows, end - first), panel);
+    for (std::int64_t i = 0; i < some; ++i) {
+      stored_kernels().hamming(positive_.row(query + i).data(), panel.data(), positive_.cols(), same, each,
+                               out + i * stride);
+    }
+  }
 }
 
 void NearestRows::keep(std::int64_t query, const float* scores, std::int64_t count, std::int64_t first) {

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .linear.sif import SIF
     from .linear.usif import USIF
     from .models.heads import Classifier, CosineRegression, MultipleNegatives, RowRegression, Triplet
+    from .quantization import quantize_embeddings
     from .saved import load
     from .search import Hits, semantic_search, similarity, similarity_pairwise
     from .text.corpus import Corpus
@@ -54,6 +55,7 @@ _NAMES = {
     "linear": ("LAES", "SIF", "USIF", "Average", "Selection"),
     "models": tuple(families.FAMILIES),
     "models.heads": ("Classifier", "CosineRegression", "MultipleNegatives", "RowRegression", "Triplet"),
+    "quantization": ("quantize_embeddings",),
     "saved": ("load",),
     "search": ("Hits", "semantic_search", "similarity", "similarity_pairwise"),
     "text.corpus": ("Corpus",),
@@ -99,6 +101,7 @@ __all__ = [
     "mteb",
     "nn",
     "num_threads",
+    "quantize_embeddings",
     "scale",
     "semantic_search",
     "sentence_transformers",

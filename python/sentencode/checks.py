@@ -9,10 +9,11 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 __all__ = [
-    *("checked_bool", "checked_float", "checked_int", "checked_smoothing", "checked_str", "checked_words"),
-    "is_positive",
+    *("checked_bool", "checked_float", "checked_int", "checked_rows", "checked_smoothing", "checked_str"),
+    *("checked_words", "is_positive", "tensor_in"),
 ]
 
 
@@ -143,3 +144,37 @@ def checked_words(name: str, words: Iterable[str]) -> list[str]:
         if not isinstance(word, str):
             raise TypeError(f"{name}[{i}] is {type(word).__name__} ({word!r:.40}); expected str")
     return listed
+
+
+def checked_rows(name: str, values: Any) -> npt.NDArray[np.float32]:
+    """Embeddings as a float32 matrix with contiguous rows, copied only if necessary; one becomes [1, dim].
+
+    Args:
+        name: Name of the argument in errors.
+        values: Embeddings [n, dim] or [dim]: an array, a tensor, or a list of either.
+
+    Raises:
+        TypeError: `values` are not numbers.
+        ValueError: They have another shape.
+
+    Example:
+        >>> checked_rows("queries", [1, 2])
+        array([[1., 2.]], dtype=float32)
+    """
+    if hasattr(values, "detach"):  # a tensor
+        values = values.detach().cpu()
+    elif tensor_in(values) is not None:
+        values = [value.detach().cpu().numpy() for value in values]
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must hold numbers, got an array of {array.dtype}")
+    if array.ndim not in (1, 2):
+        raise ValueError(f"{name} must have one or two dimensions, got shape {list(array.shape)}")
+    return np.atleast_2d(np.ascontiguousarray(array, dtype=np.float32))
+
+
+def tensor_in(values: Any) -> Any:
+    """The tensor itself, or the first one of a list of tensors; None for anything else."""
+    if isinstance(values, (list, tuple)) and values:
+        values = values[0]
+    return values if hasattr(values, "detach") else None

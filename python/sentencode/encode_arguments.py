@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ._extras import require
+from .quantization import Output
 
-__all__ = ["check_keywords", "check_out", "checked_dtype", "checked_missing", "length_of", "to_tensor"]
+__all__ = ["check_keywords", "check_out", "checked_missing", "length_of", "output_of", "to_tensor"]
 
 # Keywords of sentence-transformers without a meaning here, and the values that are accepted.
 _NEUTRAL: dict[str, tuple[Any, ...]] = {
@@ -17,7 +18,6 @@ _NEUTRAL: dict[str, tuple[Any, ...]] = {
     "prompt_name": (None,),
     "task": (None,),
     "output_value": ("sentence_embedding",),
-    "truncate_dim": (None,),
     "pool": (None,),
     "chunk_size": (None,),
 }
@@ -43,7 +43,8 @@ def check_keywords(keywords: dict[str, Any]) -> None:
         if name not in _NEUTRAL:
             raise TypeError(
                 f"encode() has no keyword {name!r}; it knows batch_size, show_progress_bar, "
-                "normalize_embeddings, convert_to_numpy, convert_to_tensor, precision, device, out, missing"
+                "normalize_embeddings, convert_to_numpy, convert_to_tensor, precision, truncate_dim, ranges, "
+                "device, out, missing"
             )
         if not any(type(value) is type(neutral) and value == neutral for neutral in _NEUTRAL[name]):
             raise ValueError(
@@ -52,22 +53,29 @@ def check_keywords(keywords: dict[str, Any]) -> None:
             )
 
 
-def checked_dtype(precision: str | None, out: npt.NDArray[Any] | None) -> npt.DTypeLike:
-    """The type of the embeddings: that of `out`, or `precision`."""
-    if precision not in ("float32", "float16", None):
-        raise ValueError(f"encode: precision must be 'float32' or 'float16', got {precision!r}")
-    return out.dtype if isinstance(out, np.ndarray) else precision or "float32"
+def output_of(dim: int, precision: str | None, out: Any, missing: str, **options: Any) -> Output:
+    """How `encode` returns embeddings of `dim` dimensions; `out` of float16 implies that precision."""
+    if precision in (None, "float32") and isinstance(out, np.ndarray) and out.dtype == np.float16:
+        precision = "float16"
+    output = Output("encode", dim, precision, **options)
+    if missing == "nan" and output.precision not in ("float32", "float16"):
+        raise ValueError(f"encode: precision={output.precision!r} has no NaN; use missing='zero'")
+    return output
 
 
-def check_out(out: Any, count: int | None, dim: int) -> None:
-    """Raises an error unless `out` is a writable array of shape [count, dim]."""
+def check_out(out: Any, count: int | None, output: Output) -> None:
+    """Raises an error unless `out` is a writable array [count, width] of the type of the output."""
     if not isinstance(out, np.ndarray):
         raise TypeError(f"encode: out must be a NumPy array or memory map, got a {type(out).__name__}")
-    if out.dtype not in (np.float32, np.float16):
-        raise ValueError(f"encode: out must be of float32 or float16, got {out.dtype}")
+    if out.dtype != output.dtype:
+        types = {"float32": "float32 or float16"}.get(
+            output.precision, f"{output.dtype} for precision={output.precision!r}"
+        )
+        raise ValueError(f"encode: out must be of {types}, got {out.dtype}")
     rows = "number of sentences" if count is None else count
-    if out.ndim != 2 or out.shape[1] != dim or (count is not None and out.shape[0] != count):
-        raise ValueError(f"encode: out must have the shape [{rows}, {dim}], got {list(out.shape)}")
+    width = output.width
+    if out.ndim != 2 or out.shape[1] != width or (count is not None and out.shape[0] != count):
+        raise ValueError(f"encode: out must have the shape [{rows}, {width}], got {list(out.shape)}")
     if not out.flags.writeable:
         raise ValueError("encode: out is read-only; a memory map needs the mode 'r+' or 'w+'")
 

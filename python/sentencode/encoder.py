@@ -4,37 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import os
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
-from weakref import WeakSet
 
 import numpy as np
 import numpy.typing as npt
 
-from . import _core
-from .checks import checked_int
-from .encode_arguments import (
-    check_keywords,
-    check_out,
-    checked_dtype,
-    checked_missing,
-    length_of,
-    to_tensor,
-)
-from .errors import NotFittedError, ZeroRowsWarning
+from .encode_arguments import check_keywords, checked_missing, output_of, to_tensor
+from .encode_rows import encode_rows
+from .errors import NotFittedError
 from .progress import progress
+from .quantization import Precision
 from .search import Hits, Measure, semantic_search, similarity, similarity_pairwise
 from .sentence_transformers_names import SentenceTransformersNames
 from .text.corpus import Corpus, repeatable
-from .text.inputs import TEXT_AT_ONCE, batches, counted_from, filled, is_blank, is_single, unit_of
+from .text.inputs import TEXT_AT_ONCE, batches, counted_from, filled, is_single, unit_of
 
 __all__ = ["Encoder", "in_blocks", "is_numeric"]
 
 Rows = npt.NDArray[Any]
 _CHUNK = 1 << 16  # sentences between two updates of the progress bar
-_MANY, _MANY_FRACTION = 20, 0.25  # number and fraction of zero embeddings that cause a warning
 
 
 class Encoder(SentenceTransformersNames):
@@ -161,7 +151,9 @@ class Encoder(SentenceTransformersNames):
         normalize_embeddings: bool = False,
         convert_to_numpy: bool = True,
         convert_to_tensor: bool = False,
-        precision: Literal["float32", "float16"] | None = "float32",
+        precision: Precision | None = "float32",
+        truncate_dim: int | None = None,
+        ranges: npt.ArrayLike | None = None,
         device: Any = None,
         out: Rows | None = None,
         missing: Literal["error", "zero", "nan"] = "error",
@@ -177,23 +169,28 @@ class Encoder(SentenceTransformersNames):
             batch_size: Number of sentences per batch; does not change the result.
             show_progress_bar: Whether to show a progress bar. None: if the logger "sentencode" shows
                 information.
-            normalize_embeddings: Whether to normalize each embedding to length 1; zero embeddings stay.
+            normalize_embeddings: Whether to normalize each embedding to length 1, after its truncation; zero
+                embeddings stay.
             convert_to_numpy: If this and `convert_to_tensor` are false, the result is a list of tensors.
             convert_to_tensor: Whether to return a PyTorch tensor.
-            precision: Type of the result: "float32" (None, too) or "float16".
+            precision: "float32" (None, too), "float16", "int8", "uint8", or "binary" or "ubinary", one bit
+                for each dimension; see `quantize_embeddings`.
+            truncate_dim: Number of dimensions that are kept, the first ones.
+            ranges: For int8 and uint8: the range of each dimension, which `calibrate` returns. Embeddings
+                can only be compared if they were quantized with the same ranges.
             device: Device of a tensor; not that of the computation.
-            out: Array or memory map [n, dim] of float32 or float16 to fill and return.
+            out: Array or memory map [n, dim] to fill and return, of the type of `precision`, or of float16.
             missing: For a sentence that is `None`, NaN or NA in a list or a column: "error", a "zero" or a
                 "nan" embedding. Unless "error", a stream is read into a list.
             **others: More keywords of sentence-transformers, with values that have no effect.
 
         Returns:
-            [n, dim], C-contiguous; [dim] for one sentence.
+            [n, dim], C-contiguous; [dim] for one sentence. Of packed bits, ceil(dim / 8) bytes.
 
         Raises:
             NotFittedError: The encoder is not fitted.
             TypeError: A sentence has another type, or a keyword is unknown.
-            ValueError: `out` has another shape or type, or a keyword is not supported.
+            ValueError: `out` has another shape or type, or another keyword is invalid or not supported.
 
         Warns:
             ZeroRowsWarning: Many sentences have no known word; once per encoder.
@@ -215,14 +212,16 @@ class Encoder(SentenceTransformersNames):
         elif checked_missing(missing) != "error" and not single and not isinstance(sentences, Corpus):
             sentences, absent = filled(sentences)
         encoder, (sentences,) = self._together([sentences] if single else sentences)
-        rows = encoder._encode_all(
-            sentences,
-            batch_size,
-            show_progress_bar,
-            normalize_embeddings,
-            checked_dtype(precision, out),
+        output = output_of(
+            encoder.dim,
+            precision,
             out,
+            missing,
+            truncate_dim=truncate_dim,
+            normalize=normalize_embeddings,
+            ranges=ranges,
         )
+        rows = encode_rows(encoder, sentences, batch_size, show_progress_bar, output, out)
         if missing == "nan":
             rows[absent] = np.nan
         if tensors:
@@ -230,6 +229,46 @@ class Encoder(SentenceTransformersNames):
         if single:
             return rows[0]
         return rows if convert_to_numpy or convert_to_tensor else list(rows)
+
+    def calibrate(
+        self, sentences: Any, *, normalize_embeddings: bool = False, truncate_dim: int | None = None
+    ) -> npt.NDArray[np.float32]:
+        """Returns the range of each dimension, which int8 and uint8 divide into 256 steps.
+
+        Save the ranges next to the embeddings that are quantized with them (`np.save`): embeddings of all
+        batches, and `semantic_search`, need the same. A few thousand typical sentences suffice.
+
+        Args:
+            sentences: Typical sentences; a stream is read in constant memory.
+            normalize_embeddings: As for `encode`.
+            truncate_dim: As for `encode`.
+
+        Returns:
+            Least and largest value of each dimension, float32 [2, dim].
+
+        Raises:
+            ValueError: There are no sentences.
+
+        Example:
+            >>> import numpy as np, sentencode as se
+            >>> encoder = se.Average(se.WordVectors.from_array(["cat", "dog"], np.eye(2, dtype=np.float32)))
+            >>> ranges = encoder.calibrate(["cat", "dog", "dog dog"])
+            >>> encoder.encode(["cat", "cat dog"], precision="int8", ranges=ranges)
+            array([[ 127, -128],
+                   [  -1,   -1]], dtype=int8)
+        """
+        ranges = None
+        options = {"normalize_embeddings": normalize_embeddings, "truncate_dim": truncate_dim}
+        for rows in self.encode_iter(sentences, **options):
+            block = np.stack([rows.min(axis=0), rows.max(axis=0)])
+            ranges = (
+                block
+                if ranges is None
+                else np.stack([np.minimum(ranges[0], block[0]), np.maximum(ranges[1], block[1])])
+            )
+        if ranges is None:
+            raise ValueError("calibrate: there are no sentences")
+        return ranges
 
     def encode_iter(self, sentences: Any, chunk_size: int | None = None, **options: Any) -> Iterator[Any]:
         """Encodes a stream in constant memory.
@@ -265,70 +304,6 @@ class Encoder(SentenceTransformersNames):
                 rows = self.encode(batch, **options)
             yield rows
             done += len(batch)
-
-    def _encode_all(
-        self,
-        sentences: Any,
-        batch_size: int | None,
-        show_progress_bar: bool | None,
-        normalize: bool,
-        dtype: npt.DTypeLike,
-        out: Rows | None,
-    ) -> Rows:
-        count = length_of(sentences)
-        size = _CHUNK if batch_size is None else checked_int("encode: batch_size", batch_size, 1)
-        if out is not None:
-            check_out(out, count, self.dim)
-        elif count is not None:
-            out = np.empty((count, self.dim), dtype=dtype)
-        blocks = []  # of a stream
-        done = unknown = 0
-        progress_bar = progress(show_progress_bar, "encode", unit_of(sentences))
-        with progress_bar as bar:
-            if batch_size is None and bar is None and count is not None and self._takes_lists:
-                size = max(count, 1)
-            text = TEXT_AT_ONCE if batch_size is None else None
-            for batch in batches(sentences, size, text=text, on_progress=bar):
-                end = done + len(batch)
-                if out is None:
-                    block = np.empty((len(batch), self.dim), dtype=dtype)
-                    blocks.append(block)
-                elif end > len(out):
-                    raise ValueError(f"encode: out has {len(out)} rows, and there are more sentences")
-                else:
-                    block = out[done:end]
-                with counted_from(done):
-                    self._encode_block(batch, block, normalize)
-                unknown += _count_unknown(batch, block)
-                done = end
-                progress_bar.encoded(done)
-        self._warn_of_unknown(unknown, done)
-        if out is None:
-            return np.concatenate(blocks) if blocks else np.empty((0, self.dim), dtype=dtype)
-        if done < len(out):
-            raise ValueError(f"encode: out has {len(out)} rows, and there are {done} sentences")
-        return out
-
-    def _warn_of_unknown(self, unknown: int, rows: int) -> None:
-        if unknown < _MANY or unknown < _MANY_FRACTION * rows or self in _WARNED:
-            return
-        _WARNED.add(self)
-        warnings.warn(
-            f"{type(self).__name__}.encode: {unknown:,} of {rows:,} rows ({unknown / rows:.0%}) are zero, "
-            "because no word of their sentences is known. Perhaps the text has another language or case "
-            "(lowercase=) than the word vectors, or was tokenized in another way (tokenizer=)",
-            ZeroRowsWarning,
-            stacklevel=4,
-        )
-
-    def _encode_block(self, batch: Any, block: Rows, normalize: bool) -> None:
-        direct = block.dtype == np.float32 and block.flags.c_contiguous
-        rows = block if direct else np.empty(block.shape, dtype=np.float32)
-        self._encode_into(batch, rows)
-        if normalize:
-            _core.normalize_rows(rows)
-        if not direct:
-            block[:] = rows
 
     def _check_fitted(self) -> None:
         if not self.fitted:
@@ -378,6 +353,9 @@ class Encoder(SentenceTransformersNames):
         *,
         measure: Measure = "cosine",
         batch_size: int | None = None,
+        ranges: npt.ArrayLike | None = None,
+        rescore: Any = None,
+        rescore_multiplier: int = 4,
     ) -> Hits:
         """The sentences of a corpus that are most similar to each query.
 
@@ -386,10 +364,14 @@ class Encoder(SentenceTransformersNames):
 
         Args:
             queries: Sentences or embeddings, one or several.
-            corpus: Sentences, also as a stream, or embeddings.
+            corpus: Sentences, also as a stream, or embeddings in any precision.
             top_k: Number of results; all, if the corpus has fewer.
             measure: "cosine" (0 for zero embeddings) or "dot", the inner product.
             batch_size: Number of sentences of the corpus per block.
+            ranges: Ranges that an int8 or uint8 corpus was encoded with.
+            rescore: Embeddings of the corpus in float32 or float16, which decide the order of the results:
+                see the function `semantic_search`.
+            rescore_multiplier: Candidates per result that are rescored.
 
         Returns:
             Indices and scores [q, top_k], or [top_k] for one query, best first. `to_dicts` converts them to
@@ -404,7 +386,15 @@ class Encoder(SentenceTransformersNames):
         """
         if not is_numeric(corpus):
             corpus = self._chunks(corpus, batch_size, _CHUNK // 4)
-        return semantic_search(self._embedded(queries), corpus, top_k, measure=measure)
+        return semantic_search(
+            self._embedded(queries),
+            corpus,
+            top_k,
+            measure=measure,
+            ranges=ranges,
+            rescore=rescore,
+            rescore_multiplier=rescore_multiplier,
+        )
 
     def _embedded_sides(self, a: Any, b: Any) -> tuple[Any, Any]:
         if is_numeric(a) or is_numeric(b):
@@ -455,9 +445,6 @@ def in_blocks(sentences: Any, take: Callable[[Any], None], show_progress_bar: bo
             done += len(batch)
 
 
-_WARNED: WeakSet[Encoder] = WeakSet()  # encoders whose zero embeddings caused a warning
-
-
 def _update(digest: Any, value: Any) -> None:
     if isinstance(value, np.ndarray):
         digest.update(f"{value.dtype.str}{value.shape}".encode())
@@ -474,16 +461,6 @@ def _update(digest: Any, value: Any) -> None:
             _update(digest, item)
     else:
         digest.update(repr(value).encode())
-
-
-def _count_unknown(batch: Any, block: Rows) -> int:
-    """Number of zero embeddings of sentences that have text; 0 if they are few."""
-    zero = np.flatnonzero(block[:, 0] == 0) if block.shape[1] else np.empty(0, int)
-    if len(zero) < _MANY_FRACTION * len(block):
-        return 0
-    zero = zero[~block[zero].any(axis=1)]
-    texts = batch.to_list() if hasattr(batch, "to_list") else batch
-    return sum(not is_blank(texts[i]) for i in zero)
 
 
 def is_numeric(values: Any) -> bool:

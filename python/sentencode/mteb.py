@@ -70,11 +70,13 @@ class Model:
             Embeddings, float32 [n, dim], or float16 with precision="float16".
 
         Raises:
-            ValueError: A batch has no texts (the task is one of images or audio), or the encoder does not
-                have the precision, which mteb records with the result.
+            ValueError: A batch has no texts (the task is one of images or audio), or mteb cannot compare
+                embeddings in the precision, which it records with the result.
         """
         names = ("batch_size", "show_progress_bar", "normalize_embeddings", "precision")
         passed = {name: options[name] for name in names if options.get(name) is not None}
+        if passed.get("precision", "float32") not in ("float32", "float16"):  # mteb compares numbers
+            raise ValueError(f"precision must be 'float32' or 'float16', got {passed['precision']!r}")
         embeddings: npt.NDArray[Any] = self.encoder.encode(_texts(inputs), **passed)
         return embeddings
 

@@ -9,6 +9,7 @@
 
 #include "sentencode/error.h"
 #include "sentencode/parallel.h"
+#include "sentencode/quantization.h"
 
 namespace sentencode {
 namespace {
@@ -113,18 +114,101 @@ TEST(NearestRows, NaNComesLast) {
   }
 }
 
-TEST(NearestRows, DoesNotDependOnThreads) {
+/// Rows in a precision, with their ranges.
+struct StoredCorpus {
+  StoredCorpus(const Matrix& rows, Precision precision)
+      : ranges((Matrix(2, rows.cols()) << rows.colwise().minCoeff(), rows.colwise().maxCoeff()).finished()) {
+    const std::int64_t stride = stored_bytes(precision, rows.cols());
+    bytes.resize(static_cast<std::size_t>(rows.rows() * stride));
+    const Ranges* used = has_ranges(precision) ? &ranges : nullptr;
+    quantize(rows, precision, used, bytes.data(), stride);
+    view = {bytes.data(), rows.rows(), rows.cols(), stride, precision, used};
+  }
+  StoredRows part(std::int64_t first, std::int64_t count) const {
+    StoredRows rows = view;
+    rows.data = view.row(first);
+    rows.rows = count;
+    return rows;
+  }
+  Ranges ranges;
+  std::vector<std::byte> bytes;
+  StoredRows view;
+};
+
+TEST(NearestRows, ScoresDoNotDependOnThreadsBlocksOrOtherQueries) {
   const int before = num_threads();
-  const Matrix q = random_matrix(50, 16, 1), c = random_matrix(3000, 16, 2);
-  std::vector<RowMajor<std::int64_t>> actual;
-  for (const int threads : {1, 3}) {
-    set_num_threads(threads);
-    NearestRows nearest(q, 5, Similarity::cosine);
-    nearest.add(c);
-    actual.push_back(hits_of(nearest).indices);
+  const Matrix q = random_matrix(50, 27, 1), c = random_matrix(3000, 27, 2);
+  for (const auto precision : {Precision::float32, Precision::float16, Precision::int8, Precision::binary}) {
+    const StoredCorpus stored(c, precision);
+    NearestRows whole(q, 5, Similarity::cosine);
+    whole.add(stored.view);
+    const Hits expected = hits_of(whole);
+    for (const int threads : {1, 3}) {
+      set_num_threads(threads);
+      for (std::int64_t first = 0, count = 1; first < q.rows(); first += count, count = 2 * count + 1) {
+        count = std::min<std::int64_t>(count, q.rows() - first);
+        NearestRows nearest(q.middleRows(first, count), 5, Similarity::cosine);
+        for (std::int64_t row = 0, rows = count; row < 3000; row += rows, rows = 3 * rows + 1) {
+          nearest.add(stored.part(row, std::min<std::int64_t>(rows, 3000 - row)));
+        }
+        const Hits actual = hits_of(nearest);
+        EXPECT_EQ(actual.indices, expected.indices.middleRows(first, count)) << name_of(precision);
+        EXPECT_EQ(actual.scores, expected.scores.middleRows(first, count)) << name_of(precision);
+      }
+    }
   }
   set_num_threads(before);
-  EXPECT_EQ(actual[0], actual[1]);
+}
+
+TEST(NearestRows, OfPackedBits) {
+  for (const std::int64_t dim : {1, 7, 8, 64, 65, 148}) {
+    const Matrix q = random_matrix(20, dim, 1), c = random_matrix(300, dim, 2);
+    const auto signs = [](const Matrix& rows) -> Matrix {
+      return (rows.array() > 0)
+          .select(Matrix::Ones(rows.rows(), rows.cols()), -Matrix::Ones(rows.rows(), rows.cols()));
+    };
+    for (const auto precision : {Precision::binary, Precision::ubinary}) {
+      for (const auto similarity : {Similarity::cosine, Similarity::dot}) {
+        const StoredCorpus stored(c, precision);
+        NearestRows bits(q, 10, similarity), floats(signs(q), 10, Similarity::dot);
+        bits.add(stored.view);
+        floats.add(signs(c));
+        EXPECT_EQ(hits_of(bits).indices, hits_of(floats).indices) << dim;
+        const float scale = similarity == Similarity::dot ? 1.0F : static_cast<float>(dim);
+        EXPECT_LT((scale * hits_of(bits).scores - hits_of(floats).scores).cwiseAbs().maxCoeff(),
+                  1e-4F * static_cast<float>(dim));
+      }
+    }
+  }
+  std::byte row{1};  // of 8 dimensions
+  NearestRows nearest(Matrix::Ones(1, 7), 1, Similarity::dot);
+  EXPECT_THROW(nearest.add(StoredRows{&row, 1, 7, 1, Precision::ubinary}), InvalidInput);
+}
+
+TEST(ExactSimilarities, AreThoseOfDouble) {
+  Matrix q = random_matrix(7, 20, 1), c = random_matrix(30, 20, 2);
+  c.row(3).setZero();
+  c(5, 1) = std::numeric_limits<float>::quiet_NaN();
+  c.row(8) = c.row(9);
+  RowMajor<std::int64_t> candidates =
+      RowMajor<std::int64_t>::NullaryExpr(7, 5, [](auto i, auto j) { return 3 + (i + j) % 8; });
+  for (const auto similarity : {Similarity::cosine, Similarity::dot}) {
+    MatrixD out(7, 5);
+    exact_similarities(q, c, candidates, similarity, out);
+    for (std::int64_t i = 0; i < 7; ++i) {
+      for (std::int64_t j = 0; j < 5; ++j) {
+        const auto row = c.row(candidates(i, j)).cast<double>();
+        double expected = q.row(i).cast<double>().dot(row);
+        if (similarity == Similarity::cosine && expected != 0)
+          expected /= q.row(i).cast<double>().norm() * row.norm();
+        if (std::isnan(expected)) {
+          EXPECT_EQ(out(i, j), -std::numeric_limits<double>::infinity());
+        } else {
+          EXPECT_NEAR(out(i, j), expected, 1e-12);
+        }
+      }
+    }
+  }
 }
 
 TEST(NearestRows, RefusesInvalidArguments) {
@@ -132,6 +216,11 @@ TEST(NearestRows, RefusesInvalidArguments) {
   EXPECT_THROW(NearestRows(q, 0, Similarity::dot), InvalidInput);
   NearestRows nearest(q, 1, Similarity::dot);
   EXPECT_THROW(nearest.add(c), InvalidInput);
+  const StoredCorpus other(random_matrix(3, 5, 2), Precision::int8),
+      fitting(random_matrix(3, 4, 2), Precision::int8);
+  StoredRows mixed = fitting.view;
+  mixed.ranges = other.view.ranges;
+  EXPECT_THROW(nearest.add(mixed), InvalidInput);
 }
 
 TEST(Similarities, OfVeryLargeAndVerySmallRows) {

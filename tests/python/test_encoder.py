@@ -177,8 +177,8 @@ def test_precision(encoder):
     rows = encoder.encode(TEXTS, precision="float16")
     assert rows.dtype == np.float16
     np.testing.assert_array_equal(rows, ROWS)
-    with pytest.raises(ValueError, match="precision must be 'float32' or 'float16', got 'int8'"):
-        encoder.encode(TEXTS, precision="int8")
+    with pytest.raises(ValueError, match=r"'binary' or 'ubinary', got 'int4'"):
+        encoder.encode(TEXTS, precision="int4")
 
 
 def test_tensors(encoder):
@@ -277,7 +277,8 @@ def test_encode_iter(encoder):
 
 
 def test_long_documents_make_small_batches_by_default(encoder, tmp_path, monkeypatch):
-    monkeypatch.setattr("sentencode.encoder.TEXT_AT_ONCE", 1000)
+    for module in ("encoder", "encode_rows"):
+        monkeypatch.setattr(f"sentencode.{module}.TEXT_AT_ONCE", 1000)
     texts = ["a " * 250] * 9
     path = tmp_path / "lines.txt"
     path.write_text("\n".join(texts))

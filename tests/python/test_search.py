@@ -118,3 +118,165 @@ def test_similarity():
 def test_invalid_shapes(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def stored(rows, precision):
+    """Rows in a precision, options of the search, and the rows that it compares with."""
+    if precision in ("int8", "uint8"):
+        ranges = np.stack([rows.min(axis=0), rows.max(axis=0)]) if len(rows) else np.zeros((2, rows.shape[1]))
+        quantized = se.quantize_embeddings(rows, precision, ranges=ranges)
+        steps = quantized.astype(np.float64) + (128 if precision == "int8" else 0) + 0.5
+        return quantized, {"ranges": ranges}, ranges[0] + steps * ((ranges[1] - ranges[0]) / 255)
+    quantized = se.quantize_embeddings(rows, precision)
+    if precision in ("binary", "ubinary"):
+        return quantized, {}, np.where(rows > 0, 1.0, -1.0)
+    return quantized, {}, quantized.astype(np.float64)
+
+
+@given(
+    st.integers(0, 30),
+    st.integers(0, 200),
+    st.integers(1, 40),
+    st.integers(1, 20),
+    st.sampled_from(["float32", "float16", "int8", "uint8", "binary", "ubinary"]),
+    st.sampled_from(["cosine", "dot"]),
+)
+@settings(deadline=None)
+def test_search_of_stored_rows_equals_sorting(queries, rows, dim, top_k, precision, measure):
+    rng = np.random.default_rng([queries, rows, dim])
+    q, c = (rng.normal(size=(n, dim)).astype(np.float32) for n in (queries, rows))
+    if dim == 1 and precision in ("binary", "ubinary"):  # numbers: one byte is no fewer than one dimension
+        return
+    corpus, options, values = stored(c, precision)
+    if precision in ("binary", "ubinary"):
+        scores = np.where(q > 0, 1.0, -1.0) @ values.T / (dim if measure == "cosine" else 1)
+    else:
+        scores = cosines(q, values) if measure == "cosine" else q @ values.T
+    hits = se.semantic_search(q, corpus, top_k, measure=measure, **options)
+    assert hits.indices.shape == (queries, min(top_k, rows))
+    np.testing.assert_allclose(hits.scores, -np.sort(-scores, axis=1)[:, :top_k], atol=2e-5, rtol=1e-5)
+    chosen = np.take_along_axis(scores, hits.indices, axis=1)
+    np.testing.assert_allclose(chosen, hits.scores, atol=2e-5, rtol=1e-5)
+    # The same in blocks, and for one query alone.
+    blocks = (corpus[i : i + 7] for i in range(0, rows, 7))
+    again = se.semantic_search(q, blocks, top_k, measure=measure, **options)
+    np.testing.assert_array_equal(again.indices, hits.indices)
+    np.testing.assert_array_equal(again.scores, hits.scores)
+    for i in range(min(queries, 2)):
+        one = se.semantic_search(q[i], corpus, top_k, measure=measure, **options)
+        np.testing.assert_array_equal(one.indices, hits.indices[i])
+        np.testing.assert_array_equal(one.scores, hits.scores[i])
+
+
+@given(
+    st.integers(1, 20),
+    st.integers(0, 150),
+    st.integers(2, 30),
+    st.integers(1, 10),
+    st.integers(1, 5),
+    st.sampled_from(["float16", "int8", "binary", "ubinary"]),
+    st.sampled_from(["cosine", "dot"]),
+)
+@settings(deadline=None)
+def test_rescoring_orders_the_candidates_by_float32(queries, rows, dim, top_k, factor, precision, measure):
+    # Whole numbers: exact, with many ties.
+    rng = np.random.default_rng([queries, rows, dim])
+    q = rng.integers(-3, 4, (queries, dim)).astype(np.float32)
+    c = rng.integers(-3, 4, (rows, dim)).astype(np.float32)
+    corpus, options, _ = stored(c, precision)
+    hits = se.semantic_search(
+        q, corpus, top_k, measure=measure, rescore=c, rescore_multiplier=factor, **options
+    )
+    candidates = se.semantic_search(q, corpus, top_k * factor, measure=measure, **options).indices
+    for i in range(queries):
+        chosen = np.sort(candidates[i])
+        scores = (
+            cosines(q[i : i + 1].astype(float), c[chosen])
+            if measure == "cosine"
+            else q[i : i + 1] @ c[chosen].T
+        )[0]
+        order = np.argsort(-np.round(scores, 12), kind="stable")[:top_k]
+        np.testing.assert_allclose(hits.scores[i], scores[order], atol=1e-6)
+        if measure == "dot":
+            np.testing.assert_array_equal(hits.indices[i], chosen[order])
+
+
+def test_all_candidates_give_the_ranks_of_float32(tmp_path, monkeypatch):
+    monkeypatch.setattr("sentencode.search._BLOCK_BYTES", 4 * 148 * 50)
+    corpus, queries = RNG.normal(size=(500, 148)).astype(np.float32), RNG.normal(size=(9, 148))
+    corpus[7] = corpus[300] = corpus[3]  # ties
+    expected = se.semantic_search(queries, corpus, 500)
+    np.save(tmp_path / "rows.npy", corpus)
+    bits = se.quantize_embeddings(corpus, "binary")
+    assert bits.shape == (500, 19)
+    for rows in (corpus, np.load(tmp_path / "rows.npy", mmap_mode="r")):
+        hits = se.semantic_search(queries, bits, 500, rescore=rows, rescore_multiplier=1)
+        np.testing.assert_array_equal(hits.indices, expected.indices)
+        np.testing.assert_allclose(hits.scores, expected.scores, atol=1e-6)
+    torch = pytest.importorskip("torch")
+    halves = torch.from_numpy(corpus).half()
+    hits = se.semantic_search(queries, torch.from_numpy(bits), 5, rescore=halves, rescore_multiplier=100)
+    np.testing.assert_array_equal(hits.indices, se.semantic_search(queries, halves, 5).indices)
+
+
+def test_int8_without_ranges_is_numbers():
+    corpus = RNG.integers(-128, 128, (50, 12)).astype(np.int8)
+    queries = RNG.normal(size=(3, 12))
+    expected = se.semantic_search(queries, corpus.astype(np.float32), 4)
+    np.testing.assert_array_equal(se.semantic_search(queries, corpus, 4).indices, expected.indices)
+
+
+def test_encoders_search_stored_rows():
+    words = list("abcdefghij")
+    vectors = np.random.default_rng(4).normal(size=(10, 20)).astype(np.float32)
+    encoder = se.Average(se.WordVectors.from_array(words, vectors))
+    texts = [f"{a} {b}" for a in words for b in words]
+    ranges = encoder.calibrate(texts)
+    corpus = encoder.encode(texts, precision="int8", ranges=ranges)
+    options = {"ranges": ranges, "rescore": encoder.encode(texts)}
+    hits = encoder.semantic_search(["a b", "j"], corpus, 3, **options)
+    expected = encoder.semantic_search(["a b", "j"], texts, 3)
+    np.testing.assert_array_equal(hits.indices[:, 0], expected.indices[:, 0])
+
+
+EYE = np.eye(9, dtype=np.float32)
+BITS = np.packbits(EYE > 0, axis=-1)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: se.semantic_search(EYE, EYE, ranges=np.zeros((2, 9))), ValueError, "got one of float32"),
+        (
+            lambda: se.semantic_search(EYE, BITS, ranges=np.zeros((2, 9))),
+            ValueError,
+            "got one of packed bits",
+        ),
+        (
+            lambda: se.semantic_search(EYE, BITS.astype(np.int8), ranges=np.zeros((2, 2))),
+            ValueError,
+            r"ranges must have the shape \[2, 9\], got \[2, 2\]",
+        ),
+        (
+            lambda: se.semantic_search(EYE, BITS | 1),
+            ValueError,
+            "bits beyond the 9 dimensions of the queries",
+        ),
+        (lambda: se.semantic_search(EYE * np.nan, BITS), ValueError, "queries: row 0 holds NaN"),
+        (lambda: se.semantic_search(EYE, np.zeros((2, 5), np.int8)), ValueError, "of 9 .* corpus rows of 5"),
+        (
+            lambda: se.semantic_search(EYE, BITS, rescore=EYE[:8]),
+            ValueError,
+            r"rescore must be an array of the corpus, \[9, 9\], got \[8, 9\]",
+        ),
+        (lambda: se.semantic_search(EYE, BITS, rescore=[EYE]), ValueError, "got list"),
+        (
+            lambda: se.semantic_search(EYE, BITS, rescore=EYE, rescore_multiplier=0),
+            ValueError,
+            "rescore_multiplier must be at least 1, got 0",
+        ),
+    ],
+)
+def test_invalid_stored_rows(call, error, message):
+    with pytest.raises(error, match=message):
+        call()

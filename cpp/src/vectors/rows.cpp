@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <utility>
 
 #include "sentencode/error.h"
+#include "sentencode/half.h"
 
 #if defined(__x86_64__)
 #if defined(__GNUC__) && !defined(__clang__)
@@ -22,30 +22,6 @@
 
 namespace sentencode {
 namespace {
-
-constexpr float kHalfInfinity = 65520.0F;  // the smallest number that float16 rounds to infinity
-
-/// IEEE binary16 to float without branches, so that compilers vectorise loops over it. A multiplication
-/// adjusts the exponent, also of subnormals. Stored rows have no infinities.
-float half_to_float(std::uint16_t half) {
-  const auto magnitude = static_cast<std::uint32_t>(half & 0x7fff) << 13;
-  const auto sign = static_cast<std::uint32_t>(half & 0x8000) << 16;
-  return std::bit_cast<float>(sign |
-                              std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) * 0x1p112F));
-}
-
-/// Rounded to nearest, ties to even. Overflow gives infinity.
-std::uint16_t float_to_half(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  const auto sign = static_cast<std::uint16_t>(bits >> 16 & 0x8000);
-  const float magnitude = std::abs(value);
-  if (magnitude >= kHalfInfinity) return sign | 0x7c00;
-  if (magnitude < 0x1p-14F) {  // subnormal: the addition rounds at the right bit
-    return sign | static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(magnitude + 0.5F) - 0x3f000000);
-  }
-  const std::uint32_t rounded = (bits & 0x7fffffff) + 0xfff + (bits >> 13 & 1);
-  return sign | static_cast<std::uint16_t>((rounded >> 13) - (112 << 10));
-}
 
 template <Storage S>
 float element(const std::byte* row, std::int64_t i) {

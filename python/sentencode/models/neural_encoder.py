@@ -353,6 +353,8 @@ class NeuralEncoder(CoreEncoder):
             raise ValueError(f"encode: normalize must be None or 'halves', got {normalize!r}")
         if options.get("convert_to_tensor") or not options.get("convert_to_numpy", True):
             raise ValueError("encode: normalize is for NumPy arrays alone")
+        if options.get("precision") not in (None, "float32", "float16") or options.get("truncate_dim"):
+            raise ValueError("encode: normalize='halves' is for all dimensions in float32 or float16")
         embeddings = super().encode(sentences, *args, **options)
         width = self._pooled_dim()
         for begin in range(0, self.dim, width):
