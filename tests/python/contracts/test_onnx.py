@@ -1,0 +1,96 @@
+"""Exported encoders in onnxruntime; `make test-contracts` installs it."""
+
+from __future__ import annotations
+
+from importlib import resources
+
+import numpy as np
+import pytest
+
+import sentencode as se
+
+pytest.importorskip("torch")
+pytest.importorskip("onnx")
+onnxruntime = pytest.importorskip("onnxruntime")
+tokenizers = pytest.importorskip("tokenizers")
+from sentencode.models import onnx
+
+LINES = (resources.files("sentencode") / "data/demo_sentences.txt").read_text("utf-8").splitlines()
+TRAINED = {"max_steps": 3, "validate_every": None, "device": "cpu", "learning_rate": 0.05}
+attention = {"hidden": 24, "heads": 4, "inner": 20}
+CASES = {
+    "mean-max": ("MeanMaxAAE", attention),
+    "mean-max, reference": ("MeanMaxAAE", attention | {"preset": "reference", "pooling": "max"}),
+    "mean-max, all options": (
+        "MeanMaxAAE",
+        attention
+        | {"projection": "gelu", "projection_bias": True, "output_projection": True, "positions": "learnt"}
+        | {"places": 9, "pooling": "mean", "epsilon": 1e-3},
+    ),
+    "mean-max, tanh": ("MeanMaxAAE", attention | {"projection": "tanh", "unit_words": True}),
+    "rae": ("RAE", attention),
+    "rae, trained words": ("RAE", attention | {"pooling": "mean", "trainable_words": True}),
+    "lstm": ("LSTMSDAE", {"hidden": 13}),
+    "rnn-cnn": ("RNNCNN", {"hidden": 7, "channels": 5, "inner": 4}),
+    "rnn-cnn, lstm": ("RNNCNN", {"hidden": 7, "cell": "lstm", "pooling": "last", "channels": 5, "inner": 4}),
+    "skip-thoughts": ("SkipThoughts", {"hidden": 6}),
+}
+
+
+def exported(encoder, folder):
+    """A function of sentences that uses the two files."""
+    onnx.export(encoder, folder)
+    tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    session = onnxruntime.InferenceSession(folder / "model.onnx", providers=["CPUExecutionProvider"])
+
+    def encode(sentences, at_once=100):
+        rows = []
+        for begin in range(0, len(sentences), at_once):
+            read = tokenizer.encode_batch(sentences[begin : begin + at_once])
+            inputs = {
+                "input_ids": [one.ids for one in read],
+                "attention_mask": [one.attention_mask for one in read],
+            }
+            rows += session.run(None, {name: np.array(value, np.int64) for name, value in inputs.items()})
+        return np.concatenate(rows)
+
+    return encode
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_rows_are_those_of_encode(case, tmp_path):
+    kind, options = CASES[case]
+    encoder = getattr(se, kind)(se.WordVectors.default(), **options, **TRAINED).fit(LINES[:300])
+    sentences = ["", "qqqqq", "cat", *LINES, " ".join(LINES[:60])]
+    expected = encoder.encode(sentences)
+    encode = exported(encoder, tmp_path)
+    rows = encode(sentences)
+    assert rows.shape == expected.shape
+    assert (np.abs(rows - expected).max(1) <= 1e-5 * np.linalg.norm(expected, axis=1)).all()
+    assert not rows[:2].any()
+    assert not encode(["", "qqqqq"]).any()
+    assert expected.std() > 1e-3
+
+
+def test_after_loading_and_expansion(tmp_path):
+    kind, options = CASES["rnn-cnn"]
+    encoder = getattr(se, kind)(se.WordVectors.default(), **options, **TRAINED).fit(LINES[:300])
+    encoder.expand_vocabulary(se.WordVectors.default())
+    encoder.save(tmp_path / "encoder")
+    rows = exported(se.load(tmp_path / "encoder"), tmp_path)(LINES)
+    np.testing.assert_allclose(rows, encoder.encode(LINES), atol=1e-5)
+
+
+def test_what_cannot_be_exported(tmp_path):
+    small = {"hidden": 6, "filters": 4, **TRAINED}
+    words = se.WordVectors.default()
+    with pytest.raises(NotImplementedError, match=r"expected MeanMaxAAE, RAE, .*, got CNNLSTMAE"):
+        onnx.export(se.CNNLSTMAE(words, **small).fit(LINES[:100]), tmp_path)
+    with pytest.raises(se.NotFittedError):
+        onnx.export(se.RAE(words), tmp_path)
+    other = se.RAE(words, tokenizer="words", hidden=4, heads=2, **TRAINED).fit(LINES[:100])
+    with pytest.raises(NotImplementedError, match="the tokenizer 'words' has no equivalent"):
+        onnx.export(other, tmp_path)
+    zero = se.RAE(words.with_oov("zero"), hidden=4, heads=2, **TRAINED).fit(LINES[:100])
+    with pytest.raises(NotImplementedError, match="with oov='skip', got 'zero'"):
+        onnx.export(zero, tmp_path)
