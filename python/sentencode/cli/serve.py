@@ -30,7 +30,11 @@ _VARIABLE = "SENTENCODE_API_KEY"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="MODEL", help="a saved encoder, or default: the built-in vectors")
+    parser.add_argument(
+        "model",
+        metavar="MODEL",
+        help="a saved encoder, a static model's folder or name on the Hub; default: the built-in vectors",
+    )
     add_options(
         parser,
         {

@@ -57,6 +57,8 @@ class App:
 
     Raises:
         NotFittedError: The encoder is not fitted.
+        ValueError: An argument is invalid, or embeddings depend on the other sentences of a call, as those of
+            `SIF(statistics="evaluated")`.
         ImportError: orjson is missing.
 
     Example:
@@ -78,6 +80,8 @@ class App:
     ) -> None:
         require("orjson", "serve")
         encoder._check_fitted()
+        if getattr(encoder, "statistics", None) == "evaluated":
+            raise ValueError("App: embeddings of statistics='evaluated' would depend on other requests")
         self.encoder, self.name, self.normalize, self.metrics = encoder, name, normalize, Metrics()
         self._keys = [key.encode() for key in keys]
         self._max_body = bytes_of("max_body", max_body)

@@ -13,6 +13,7 @@ __all__ = ["run"]
 
 _BACKLOG = 1024  # connections that wait to be accepted
 _GRACE = 30  # seconds for requests in progress after a signal to stop
+_IDLE = 75  # seconds until an idle connection is closed: longer than those of proxies, which reuse them
 
 
 def run(
@@ -45,6 +46,7 @@ def run(
         proxy_headers=False,
         server_header=False,
         timeout_graceful_shutdown=_GRACE,
+        timeout_keep_alive=_IDLE,
     )
     server = uvicorn.Server(config)
 

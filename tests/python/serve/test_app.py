@@ -337,6 +337,9 @@ def test_memory_does_not_grow(app):
 def test_arguments(encoder):
     with pytest.raises(se.NotFittedError):
         se.serve.App(se.SIF(se.WordVectors.default()))
+    evaluated = se.SIF(se.WordVectors.default(), statistics="evaluated")
+    with pytest.raises(ValueError, match="would depend on other requests"):
+        se.serve.App(evaluated)
     for name, value in (("max_body", "8"), ("max_inputs", 0), ("max_memory", "a lot")):
         with pytest.raises(ValueError, match=name):
             se.serve.App(encoder, **{name: value})
