@@ -5,6 +5,7 @@ from __future__ import annotations
 from binascii import b2a_base64
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -143,13 +144,44 @@ def response(rows: npt.NDArray[np.float32], model: str, base64: bool) -> bytes:
         base64: Whether to send embeddings as base64 of float32, little-endian, instead of numbers.
 
     Example:
-        >>> response(np.ones((1, 2), np.float32), "m", False)[:71]
-        b'{"object":"list","data":[{"object":"embedding","index":0,"embedding":[1'
+        >>> response(np.ones((1, 2), np.float32), "m", True)[24:]
+        b'[{"object":"embedding","index":0,"embedding":"AACAPwAAgD8="}],"model":"m","usage":{...}}'
     """
-    embeddings = (b2a_base64(row, newline=False).decode("ascii") for row in rows) if base64 else rows
-    data = [{"object": "embedding", "index": i, "embedding": row} for i, row in enumerate(embeddings)]
     usage = {"prompt_tokens": 0, "total_tokens": 0}
-    return json_bytes({"object": "list", "data": data, "model": model, "usage": usage})
+    end = json_bytes({"model": model, "usage": usage})
+    if base64:
+        return b"".join([*_base64_items(rows), b"],", end[1:]])
+    data = [{"object": "embedding", "index": i, "embedding": row} for i, row in enumerate(rows)]
+    return b"".join([b'{"object":"list","data":', json_bytes(data), b",", end[1:]])
+
+
+def _base64_items(rows: npt.NDArray[np.float32]) -> list[bytes]:
+    """The JSON of all embeddings as base64, in pieces; half the time of a dict for each.
+
+    All rows are encoded by one call, each padded to a multiple of 3 bytes: its last `padding` characters then
+    are those of zeros, and become "=".
+    """
+    count, size = len(rows), 4 * rows.shape[1]
+    padding = -size % 3
+    padded = np.zeros((count, size + padding), np.uint8)
+    padded[:, :size] = rows.view(np.uint8)
+    text = b2a_base64(padded, newline=False)
+    width = len(text) // count
+    kind = np.dtype({"names": ["text"], "formats": [f"S{width - padding}"], "itemsize": width})
+    pieces = [b""] * (2 * count)
+    pieces[0::2] = _openings(padding, 1 << (count - 1).bit_length())[:count]
+    pieces[1::2] = np.frombuffer(text, kind)["text"].tolist()
+    return [*pieces, b"=" * padding, b'"}']
+
+
+@cache
+def _openings(padding: int, count: int) -> list[bytes]:
+    """What precedes the text of each embedding: the end of the previous one, and its own fields."""
+    end = b"=" * padding + b'"},'
+    first = b'{"object":"list","data":['
+    return [
+        b'%b{"object":"embedding","index":%d,"embedding":"' % (end if i else first, i) for i in range(count)
+    ]
 
 
 def json_bytes(value: object) -> bytes:

@@ -41,7 +41,7 @@ def rows_of(answer):
 
 
 @pytest.mark.parametrize("encoding", [None, "float", "base64"])
-@pytest.mark.parametrize("dimensions", [None, 148, 7, 1])
+@pytest.mark.parametrize("dimensions", [None, 148, 3, 2, 1])
 @pytest.mark.parametrize("normalize", [True, False])
 def test_embeddings_have_the_bits_of_encode(encoder, encoding, dimensions, normalize):
     app = se.serve.App(encoder, name="m", normalize=normalize)
