@@ -83,6 +83,10 @@ class App:
         if getattr(encoder, "statistics", None) == "evaluated":
             raise ValueError("App: embeddings of statistics='evaluated' would depend on other requests")
         self.encoder, self.name, self.normalize, self.metrics = encoder, name, normalize, Metrics()
+        if isinstance(keys, str) or "" in (keys := list(keys)):
+            raise ValueError(
+                "App: keys must be a list of nonempty strings"
+            )  # without the value: it is secret
         self._keys = [key.encode() for key in keys]
         self._max_body = bytes_of("max_body", max_body)
         self._max_inputs = checked_int("max_inputs", max_inputs, 1)

@@ -165,7 +165,7 @@ def _base64_items(rows: npt.NDArray[np.float32]) -> list[bytes]:
     padding = -size % 3
     padded = np.zeros((count, size + padding), np.uint8)
     padded[:, :size] = rows.view(np.uint8)
-    text = b2a_base64(padded, newline=False)
+    text = b2a_base64(padded.data, newline=False)
     width = len(text) // count
     kind = np.dtype({"names": ["text"], "formats": [f"S{width - padding}"], "itemsize": width})
     pieces = [b""] * (2 * count)

@@ -340,6 +340,9 @@ def test_arguments(encoder):
     evaluated = se.SIF(se.WordVectors.default(), statistics="evaluated")
     with pytest.raises(ValueError, match="would depend on other requests"):
         se.serve.App(evaluated)
+    for keys in ("secret", [""]):
+        with pytest.raises(ValueError, match="keys must be a list of nonempty strings"):
+            se.serve.App(encoder, keys=keys)
     for name, value in (("max_body", "8"), ("max_inputs", 0), ("max_memory", "a lot")):
         with pytest.raises(ValueError, match=name):
             se.serve.App(encoder, **{name: value})
