@@ -33,7 +33,7 @@ def export(encoder: NeuralEncoder, folder: str | os.PathLike[str]) -> None:
     `encode`.
 
     Args:
-        encoder: Fitted MeanMaxAAE, RAE, LSTMSDAE, RNNCNN or SkipThoughts.
+        encoder: Fitted MeanMaxAAE, RAE, LSTMSDAE, CNNLSTMAE, RNNCNN or SkipThoughts.
         folder: Folder; it is created, and files of these names are replaced.
 
     Raises:
@@ -70,7 +70,7 @@ def export(encoder: NeuralEncoder, folder: str | os.PathLike[str]) -> None:
     state = {name: weight.cpu().numpy() for name, weight in encoder.network.state_dict().items()}
     end = state["table.weight"][encoder.network._config["end"]] if kind in _WITH_END else None
     graph = _Graph(rows, end)
-    parts = {name.removeprefix("encoder."): state[name] for name in state if name.startswith("encoder.")}
+    parts = {name.removeprefix("encoder."): array for name, array in state.items()}
     model = graph.model(_FAMILIES[kind](graph, parts, encoder.settings()), encoder.dim)
     target = make_folder(as_path(folder))
     for name, data in (("model.onnx", model), ("tokenizer.json", json.dumps(content).encode())):
@@ -106,12 +106,12 @@ class _Graph:
         nothing, none = self.constant(np.int64(0)), self.constant(np.int64(-1))
         ids = self("Where", self("Greater", "attention_mask", nothing), "input_ids", none)
         ids = self("Pad", ids, self.ints(0, 0, 0, 1), none)  # [B, T + 1], for the end; -1: no word
+        time = self("Squeeze", self("Slice", self("Shape", ids), self.ints(1), self.ints(2)))
+        self.positions = self("Range", nothing, time, self.constant(np.int64(1)))  # [T + 1]
         if end is not None:
             lengths = self("ReduceSum", self._at_least(ids, nothing), self.ints(1))  # [B, 1]
-            time = self("Squeeze", self("Slice", self("Shape", ids), self.ints(1), self.ints(2)))
-            positions = self("Range", nothing, time, self.constant(np.int64(1)))
             # After the last word; a sentence without words has no end, either.
-            is_end = self("And", self("Equal", positions, lengths), self("Greater", lengths, nothing))
+            is_end = self("And", self("Equal", self.positions, lengths), self("Greater", lengths, nothing))
             ids = self("Where", is_end, self.constant(np.int64(len(rows))), ids)
             rows = np.concatenate([rows, end[None]])
         words = self._at_least(ids, nothing)
@@ -145,12 +145,13 @@ class _Graph:
         bias = parts.get(f"{name}.bias")
         return y if bias is None else self("Add", y, self.constant(bias))
 
-    def pooled(self, h: str, pooling: str) -> str:
-        """Mean and maximum of the states of the words, [B, D] or [B, 2 D]; zero without words."""
-        words = self("Where", self.is_word, h, self.zero)
+    def pooled(self, h: str, pooling: str, mask: str | None = None) -> str:
+        """Mean and maximum of the states of the words, or of a mask [B, T, 1]; zero if there are none."""
+        mask = mask or self.is_word
+        words = self("Where", mask, h, self.zero)
         total = self("ReduceSum", words, self.ints(1), keepdims=0)
         mean = self("Div", total, self("Max", self.lengths, self.constant(np.float32(1))))
-        words = self("Where", self.is_word, h, self.constant(np.float32(-np.inf)))
+        words = self("Where", mask, h, self.constant(np.float32(-np.inf)))
         largest = self("ReduceMax", words, self.ints(1), keepdims=0)
         largest = self("Where", self.is_empty, self.zero, largest)
         kinds = {"mean": [mean], "max": [largest], "mean_max": [mean, largest]}
@@ -238,8 +239,24 @@ def _recurrent(g: _Graph, parts: dict[str, Any], o: dict[str, Any]) -> str:
     return str(g("Where", g.is_empty, g.zero, last))
 
 
+def _convolutions(g: _Graph, parts: dict[str, Any], o: dict[str, Any]) -> str:
+    """CNNLSTMAE: the largest value of each filter, over the windows within the sentence."""
+    x = g("Transpose", g("Where", g.is_word, g.x, g.zero), perm=[0, 2, 1])  # [B, E, T]
+    lengths = g("Cast", g.lengths, to=g.onnx.TensorProto.INT64)  # [B, 1]
+    pooled = []
+    for window in o["windows"]:
+        weights = [g.constant(parts[f"convolution_{window}.{name}"]) for name in ("weight", "bias")]
+        h = g("Transpose", g("Tanh", g("Conv", x, *weights, pads=[0, window - 1])), perm=[0, 2, 1])
+        # A sentence that is shorter than the window has one.
+        count = g("Max", g("Sub", lengths, g.constant(np.int64(window - 1))), g.constant(np.int64(1)))
+        within = g("Unsqueeze", g("Less", g.positions, count), g.ints(2))  # [B, T, 1]
+        pooled.append(g.pooled(h, "max", g("And", g.is_word, within)))
+    return str(g("Concat", *pooled, axis=1))
+
+
 _FAMILIES: dict[str, Callable[[_Graph, dict[str, Any], dict[str, Any]], str]] = {
     "MeanMaxAAE": _mean_max,
+    "CNNLSTMAE": _convolutions,
     **dict.fromkeys(("RAE", "LSTMSDAE", "RNNCNN", "SkipThoughts"), _recurrent),
 }
-_WITH_END = ("MeanMaxAAE", "RAE", "LSTMSDAE")  # networks that read the end of the sentence
+_WITH_END = ("MeanMaxAAE", "RAE", "LSTMSDAE", "CNNLSTMAE")  # networks that read the end of the sentence
