@@ -23,7 +23,7 @@ HELP = "serve embeddings over HTTP, like OpenAI"
 EXAMPLE = """
 sentencode serve default
 sentencode serve sif.sentencode --port 9000 --name my-model
-SENTENCODE_API_KEY=secret sentencode serve sif.sentencode --host 0.0.0.0
+sentencode serve sif.sentencode --host 0.0.0.0 --api-key-file keys.txt
 """
 
 _VARIABLE = "SENTENCODE_API_KEY"
