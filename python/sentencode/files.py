@@ -24,6 +24,7 @@ __all__ = [
     "decoded",
     "make_folder",
     "read_archive",
+    "read_array",
     "read_json",
     "read_text",
     "refuse_link",
@@ -197,6 +198,18 @@ def read_archive(path: StrPath, names: Iterable[str]) -> dict[str, NDArray[Any]]
                 f"{name}: a damaged NumPy archive, or one that needs pickle: {reason}"
             ) from error
     return arrays
+
+
+def read_array(path: StrPath) -> NDArray[Any]:
+    """The array of a .npy file; a `FormatError` if it is none."""
+    name = as_name(path)
+    content = Path(name).read_bytes()
+    try:
+        return _array(content, name)
+    except FormatError:
+        raise
+    except ValueError as error:
+        raise FormatError(f"{name}: {error}") from None
 
 
 def _array(content: bytes, name: str) -> NDArray[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -150,6 +151,20 @@ def test_int8_does_not_depend_on_the_batch(encoder):
     together = encoder.encode(TEXTS, **options)
     apart = [encoder.encode(text, **options) for text in TEXTS]
     np.testing.assert_array_equal(together, apart)
+
+
+def test_memory_has_no_float32_copy():
+    vectors = np.random.default_rng(5).normal(size=(2, 400)).astype(np.float32)
+    encoder = se.Average(se.WordVectors.from_array(["a", "b"], vectors))
+    texts = ["a b"] * 200_000  # 320 MB of float32
+    tracemalloc.start()
+    try:
+        rows = encoder.encode(texts, precision="binary")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert rows.shape == (200_000, 50)
+    assert peak < 100e6
 
 
 def test_zero_rows_warn_also_when_quantized(encoder):

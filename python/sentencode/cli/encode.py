@@ -13,6 +13,7 @@ import argparse
 import shutil
 import tempfile
 from collections.abc import Iterator
+from hashlib import sha256
 from io import FileIO
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..encoder import Encoder
+from ..files import read_array, whole_file
 from ..progress import progress as progress_bar
+from ..quantization import DTYPES, Output, Precision
 from ..text.corpus import Corpus
 from ..text.inputs import TEXT_AT_ONCE, unit_of
 from . import sources, streams, tables
@@ -39,6 +42,7 @@ sentencode encode --kind average --vectors glove.6B.300d.txt lines.txt lines.npy
 sentencode encode --kind laes --fit train.txt --set mode=residual --set hidden=84 in.txt out.npy
 sentencode encode --encoder sif.sentencode --column text reviews.csv reviews.parquet
 sentencode encode --encoder minishlab/potion-base-8M lines.txt lines.npy
+sentencode encode --encoder sif.sentencode in.txt out.npy --precision int8 --ranges r.npy --calibrate some.txt
 zcat lines.gz | sentencode encode --encoder sif.sentencode - - > rows.npy
 sentencode encode --encoder sif.sentencode reviews/ --column text --id id --output rows/
 sentencode encode --encoder sif.sentencode s3://bucket/in --output s3://bucket/rows --engine ray
@@ -65,7 +69,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="read this column of a .csv, .tsv, .jsonl or .parquet file (default with --output: text)",
     )
     sources.add_encoder_arguments(parser)
-    parser.add_argument("--precision", choices=("float32", "float16"), default="float32")
+    parser.add_argument(
+        "--precision",
+        choices=tuple(DTYPES),
+        default="float32",
+        help="type of the embeddings: int8 and uint8 require --ranges; binary and ubinary pack one bit for "
+        "each dimension into bytes",
+    )
+    parser.add_argument(
+        "--truncate-dim", type=int, metavar="N", help="keep the first N dimensions of each embedding"
+    )
+    parser.add_argument(
+        "--ranges",
+        type=Path,
+        metavar="FILE",
+        help=".npy file of the range of each dimension [2, dim], which int8 and uint8 divide into 256 steps",
+    )
+    parser.add_argument(
+        "--calibrate",
+        type=Path,
+        metavar="TEXT",
+        help="if the file of --ranges does not exist, write the ranges of these sentences to it",
+    )
     parser.add_argument("--normalize", action="store_true", help="normalize each embedding to length 1")
     parser.add_argument(
         "--batch-size",
@@ -135,6 +160,13 @@ def run(options: argparse.Namespace) -> None:
 def _encode(options: argparse.Namespace, source: Path, target: Path) -> str:
     """Encodes into a file, and returns its description."""
     inputs = [source, options.encoder, options.vectors, *sources.files_of(options.fit)]
+    inputs += [path for path in (options.ranges, options.calibrate) if path is not None]
+    if options.calibrate is not None and options.ranges is None:
+        raise UsageError("--calibrate requires --ranges FILE, where it writes the ranges")
+    if options.precision in ("int8", "uint8") and options.ranges is None:
+        raise UsageError(
+            f"--precision {options.precision} requires --ranges FILE, and --calibrate TEXT to write it"
+        )
     check_targets(target, inputs, options.overwrite)
     if options.save is not None:
         sources.check_output(options.save, inputs, options.overwrite)
@@ -146,6 +178,8 @@ def _encode(options: argparse.Namespace, source: Path, target: Path) -> str:
         source,
         target,
         precision=options.precision,
+        truncate_dim=options.truncate_dim,
+        ranges=_ranges(options, encoder),
         normalize=options.normalize,
         batch_size=options.batch_size,
         restart=options.overwrite,
@@ -154,15 +188,30 @@ def _encode(options: argparse.Namespace, source: Path, target: Path) -> str:
     )
     if options.save is not None:  # last, so that the same command can resume
         encoder.save(options.save)
-    return f"{target}: {rows} rows of {encoder.dim}"
+    return f"{target}: {rows} rows of {options.truncate_dim or encoder.dim}"
+
+
+def _ranges(options: argparse.Namespace, encoder: Encoder) -> npt.NDArray[np.float32] | None:
+    """The ranges in the file of --ranges, which --calibrate writes if it does not exist."""
+    if options.ranges is None:
+        return None
+    if options.calibrate is not None and not options.ranges.exists():
+        sentences = Corpus(options.calibrate)
+        keywords = {"normalize_embeddings": options.normalize, "truncate_dim": options.truncate_dim}
+        with whole_file(options.ranges) as file:
+            np.save(file, encoder.calibrate(sentences, **keywords))
+    return read_array(options.ranges)
 
 
 def _encode_folder(options: argparse.Namespace) -> str:
     """Encodes files into a folder, and returns its description."""
     from .. import scale
 
-    if options.batch_size is not None:
-        raise UsageError("--batch-size excludes --output DIR")
+    for name in ("batch_size", "truncate_dim", "ranges", "calibrate"):
+        if getattr(options, name) is not None:
+            raise UsageError(f"--{name.replace('_', '-')} excludes --output DIR")
+    if options.precision not in ("float32", "float16"):
+        raise UsageError(f"--precision {options.precision} excludes --output DIR")
     chosen = {
         name: default if getattr(options, name) is None else getattr(options, name)
         for name, (default, _) in _FOLDER_OPTIONS.items()
@@ -200,7 +249,9 @@ def encode_file(
     source: Path,
     target: Path,
     *,
-    precision: str = "float32",
+    precision: Precision = "float32",
+    truncate_dim: int | None = None,
+    ranges: npt.NDArray[np.float32] | None = None,
     normalize: bool = False,
     batch_size: int | None = None,
     restart: bool = False,
@@ -213,7 +264,9 @@ def encode_file(
         encoder: Fitted encoder.
         source: Text, one sentence per line.
         target: Output file; its name chooses the format.
-        precision: "float32" or "float16".
+        precision: As for `Encoder.encode`.
+        truncate_dim: Likewise.
+        ranges: Likewise.
         normalize: Whether to normalize each embedding to length 1.
         batch_size: Lines per batch. None: 16,384, or fewer if they are very long.
         restart: Whether to discard earlier work.
@@ -228,6 +281,9 @@ def encode_file(
     """
     if batch_size is not None and batch_size < 1:
         raise ValueError(f"--batch-size must be at least 1, got {batch_size}")
+    options: dict[str, Any] = {"truncate_dim": truncate_dim, "ranges": ranges}
+    output = Output("encode", encoder.dim, precision, **options)
+    options |= {"precision": precision, "normalize_embeddings": normalize}
     writer = tables.writer(target)
     is_pipe = sources.is_pipe(source)
     made_from = {
@@ -237,8 +293,10 @@ def encode_file(
         "precision": precision,
         "normalize": normalize,
         **({} if column is None else {"column": column}),
+        **({} if truncate_dim is None else {"truncate_dim": truncate_dim}),
+        **({} if ranges is None else {"ranges": sha256(ranges.tobytes()).hexdigest()}),
     }
-    row_bytes = encoder.dim * np.dtype(precision).itemsize
+    row_bytes = output.width * output.dtype.itemsize
 
     def whole(_file: FileIO, rows: int, size: int) -> tuple[int, int]:
         complete = max(0, min(rows, (size - _HEADER) // row_bytes))
@@ -246,9 +304,9 @@ def encode_file(
 
     with part_file(target, made_from, whole, restart=restart or is_pipe) as part:
         skip = part.rows
-        for rows in _embeddings(encoder, source, column, precision, normalize, batch_size, progress, skip):
+        for rows in _embeddings(encoder, source, column, options, batch_size, progress, skip):
             part.append(rows.tobytes(), len(rows))
-        part.finish(_header(precision, part.rows, encoder.dim), writer)
+        part.finish(_header(output, part.rows), writer)
         return part.rows
 
 
@@ -256,8 +314,7 @@ def _embeddings(
     encoder: Encoder,
     source: Path,
     column: str | None,
-    precision: Any,
-    normalize: bool,
+    options: dict[str, Any],
     batch_size: int | None,
     progress: bool,
     skip: int,
@@ -271,17 +328,17 @@ def _embeddings(
             if skip >= len(batch):
                 skip -= len(batch)
                 continue
-            rows = encoder.encode(batch, precision=precision, normalize_embeddings=normalize)
+            rows = encoder.encode(batch, **options)
             yield rows[skip:]
             skip = 0
             done += len(rows)
             bar.encoded(done)
 
 
-def _header(precision: str, rows: int, dim: int) -> bytes:
+def _header(output: Output, rows: int) -> bytes:
     """The header of a .npy file, version 1.0, padded to `_HEADER` bytes."""
-    descr = np.lib.format.dtype_to_descr(np.dtype(precision))
-    text = repr({"descr": descr, "fortran_order": False, "shape": (rows, dim)})
+    descr = np.lib.format.dtype_to_descr(output.dtype)
+    text = repr({"descr": descr, "fortran_order": False, "shape": (rows, output.width)})
     magic = np.lib.format.magic(1, 0)
     length = _HEADER - len(magic) - 2
     return magic + length.to_bytes(2, "little") + text.ljust(length - 1).encode("ascii") + b"\n"

@@ -95,6 +95,38 @@ def test_options(files):
     se.set_num_threads(2)
 
 
+def test_quantized_with_stored_ranges(files, capsys, fails):
+    folder, encoder = files
+    ranges, rows = folder / "ranges.npy", folder / "rows.npy"
+    (folder / "sample.txt").write_text("\n".join(LINES[:50]))
+    int8 = ["--precision", "int8", "--truncate-dim", "3", "--ranges", str(ranges)]
+    assert main(arguments(folder, *int8, "--calibrate", str(folder / "sample.txt"))) == 0
+    assert capsys.readouterr().out == f"{rows}: 1000 rows of 3\n"
+    sample = [line for line in LINES[:50] if line.strip()]
+    np.testing.assert_array_equal(np.load(ranges), encoder.calibrate(sample, truncate_dim=3))
+    expected = encoder.encode(LINES, precision="int8", truncate_dim=3, ranges=np.load(ranges))
+    assert np.load(rows).dtype == np.int8
+    np.testing.assert_array_equal(np.load(rows), expected)
+    # The ranges that exist are used, whatever the sample is now.
+    (folder / "sample.txt").write_text("other")
+    assert main(arguments(folder, *int8, "--calibrate", str(folder / "sample.txt"), "--overwrite")) == 0
+    np.testing.assert_array_equal(np.load(rows), expected)
+    assert main(arguments(folder, "--precision", "ubinary", "--overwrite")) == 0
+    np.testing.assert_array_equal(np.load(rows), encoder.encode(LINES, precision="ubinary"))
+    assert np.load(rows).shape == (1000, 1)
+    fails(arguments(folder, "--precision", "int8", "--overwrite"), "requires --ranges", 2)
+    fails(arguments(folder, "--calibrate", "x", "--overwrite"), "--calibrate requires --ranges FILE", 2)
+    ranges.write_bytes(b"no array")
+    fails(arguments(folder, *int8, "--overwrite"), "ranges.npy")
+    folder_options = ["--encoder", str(folder / "sif.sentencode"), str(folder / "lines.txt"), "--output"]
+    fails(
+        ["encode", *folder_options, str(folder / "out"), "--truncate-dim", "3"], "--truncate-dim excludes", 2
+    )
+    fails(
+        ["encode", *folder_options, str(folder / "out"), "--precision", "int8"], "int8 excludes --output", 2
+    )
+
+
 def test_packed_text(files):
     folder, encoder = files
     with gzip.open(folder / "lines.gz", "wt", encoding="utf-8") as file:
@@ -148,7 +180,7 @@ def test_rows_missing_on_disk_are_encoded_again(files):
     np.testing.assert_array_equal(np.load(folder / "rows.npy"), encoder.encode(LINES))
 
 
-@pytest.mark.parametrize("change", ["text", "encoder", "precision", "normalize", "state"])
+@pytest.mark.parametrize("change", ["text", "encoder", "precision", "normalize", "truncate", "state"])
 def test_other_work_is_not_continued(files, change, capsys, vectors):
     folder, encoder = files
     with pytest.raises(KeyboardInterrupt):
@@ -162,6 +194,8 @@ def test_other_work_is_not_continued(files, change, capsys, vectors):
         more = ["--precision", "float16"]
     elif change == "normalize":
         more = ["--normalize"]
+    elif change == "truncate":
+        more = ["--truncate-dim", "2"]
     else:
         (folder / "rows.npy.part.json").write_text("{")
     assert main(arguments(folder, *more)) == 1
