@@ -60,6 +60,14 @@ def test_a_saved_encoder(encoder, tmp_path):
         np.testing.assert_array_equal(embeddings(port, "my.average", texts), encoder.encode(texts))
 
 
+def test_a_folder_of_a_static_model(encoder, tmp_path):
+    encoder.export(tmp_path / "potion-1.5")
+    texts = ["The ship sank.", "She smiled."]
+    with served([*SERVE, tmp_path / "potion-1.5", "--port", "0", "--raw"]) as (_, port):
+        rows = embeddings(port, "potion-1.5", texts)
+    np.testing.assert_allclose(rows, encoder.encode(texts), atol=1e-5)
+
+
 def test_responses_are_sent_at_once():
     """Not after the 40 ms for which a receiver delays its acknowledgment."""
     with served([*SERVE, "default", "--port", "0", "--name", "a/b"]) as (_, port):
