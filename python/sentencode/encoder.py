@@ -254,7 +254,7 @@ class Encoder(SentenceTransformersNames):
             >>> encoder = se.Average(se.WordVectors.from_array(["cat", "dog"], np.eye(2, dtype=np.float32)))
             >>> ranges = encoder.calibrate(["cat", "dog", "dog dog"])
             >>> encoder.encode(["cat", "cat dog"], precision="int8", ranges=ranges)
-            array([[ 127, -128],
+            array([[ 126, -128],
                    [  -1,   -1]], dtype=int8)
         """
         ranges = None
