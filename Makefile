@@ -78,8 +78,9 @@ test-scale: $(stamps)/scale  ## Tests on Ray, Spark and Dask, which it installs 
 
 # A separate environment: these packages bring plugins of pytest, and 500 MB.
 .PHONY: test-contracts
-test-contracts: $(stamps)/contracts  ## Suites of LangChain, Haystack, openai, mteb and sentence-transformers, which it installs
+test-contracts: $(stamps)/contracts  ## Suites of LangChain, Haystack, openai, mteb, model2vec and sentence-transformers, which it installs
 	.venv-contracts/bin/python -m pytest tests/python/contracts tests/python/test_sentence_transformers.py \
+	  tests/notebooks -k 'not notebooks or static_models' \
 	  -o asyncio_mode=auto -o asyncio_default_fixture_loop_scope=function $(PYTEST_ARGS)
 
 .PHONY: test-gpu

@@ -68,7 +68,23 @@ void bind_tokenizer(py::module_& m) {
                }),
            py::arg("json"), py::kw_only(), py::arg("keep_unknown") = true, py::arg("max_tokens") = 0,
            py::arg("max_characters") = 0)
+      .def(
+          "with_options",
+          [](const SubwordTokenizer& self, bool keep_unknown, std::int64_t max_tokens,
+             std::int64_t max_characters) {
+            return self.with_options({max_characters, max_tokens, keep_unknown});
+          },
+          py::kw_only(), py::arg("keep_unknown"), py::arg("max_tokens"), py::arg("max_characters"),
+          "The same tokenizer with other options, without reading its JSON again.")
       .def("__len__", &SubwordTokenizer::size)
+      .def_property_readonly(
+          "tokens",
+          [](const SubwordTokenizer& self) {
+            py::typing::List<py::str> tokens;
+            for (std::int32_t id = 0; id < self.size(); ++id) tokens.append(text_of(self.token(id)));
+            return tokens;
+          },
+          "The tokens in the order of ids; empty texts for ids without one.")
       .def("id", &SubwordTokenizer::id, py::arg("token"), "The id of a token, or -1.")
       .def(
           "token", [](const SubwordTokenizer& self, std::int32_t id) { return text_of(self.token(id)); },

@@ -40,7 +40,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         {
             "--bfloat16": (False, "the teacher computes in bfloat16: twice as fast on some processors"),
-            "--words FILE": (Path, "the student's vocabulary, one per line"),
+            "--words FILE": (
+                Path,
+                "the student's vocabulary, one per line; or wordpieces: the teacher's; or both: frequent "
+                "words, and its word pieces",
+            ),
             "--max-words N": (int, "without --words: the N most frequent words"),
             "--max-sentences N": (int, "the teacher encodes N sentences, sampled at random"),
             "--limit N": (int, "the first N sentences only"),
@@ -62,14 +66,18 @@ def run(options: argparse.Namespace) -> None:
     from ..text.corpus import Corpus
 
     inputs = [file for corpus in options.sentences for file in sources.files_of(corpus)]
-    sources.check_output(options.out, [*inputs, options.words], options.overwrite)
+    words: Any = str(options.words) if options.words in map(Path, ("wordpieces", "both")) else None
+    if words is None:
+        words = sources.words_of(options.words)
+        inputs.append(options.words)
+    sources.check_output(options.out, inputs, options.overwrite)
     corpus: Any = Corpus.from_files(options.sentences)
     if options.limit is not None:
         corpus = list(islice(corpus, options.limit))
     student = distill(
         teacher_named(options.teacher, bfloat16=options.bfloat16),
         corpus,
-        sources.words_of(options.words),
+        words,
         max_sentences=options.max_sentences,
         dim=options.dim,
         penalty=options.penalty,
@@ -79,7 +87,7 @@ def run(options: argparse.Namespace) -> None:
         progress=not options.quiet,
         **({} if options.max_words is None else {"max_words": options.max_words}),
     )
-    encoder = Average(student.vectors, tokenizer="punctuation", lowercase=not options.keep_case)
+    encoder = Average(student.vectors, tokenizer=student.tokenizer)
     encoder.save(options.out)
     print(
         f"{options.out}: {len(student.vectors):,} words, {student.vectors.dim} dimensions, "

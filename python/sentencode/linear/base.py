@@ -15,8 +15,9 @@ import numpy.typing as npt
 from .. import _core
 from ..core_encoder import CoreEncoder, check_same_tokenizer, checked_keys, current_names, plain
 from ..errors import NotFittedError
+from ..static_models.folded import Folded, Format
 from ..static_models.hub import upload
-from ..static_models.writing import Dtype, Folded, Format, write_folded
+from ..static_models.writing import Dtype, write_folded
 from ..text.tokenizer import Tokenizer
 from ..vectors import WordVectors
 from .weights import SavedWeights

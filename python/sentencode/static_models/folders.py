@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import _core
 from ..errors import FormatError
-from ..files import read_json
+from ..files import read_json, read_text
 
 __all__ = ["StaticFolder", "is_wordllama", "recognised", "tokens_of", "weights_of"]
 
@@ -186,6 +186,8 @@ def _columns(path: Path, normalize: bool) -> int | None:
 
 def _truncation(path: Path) -> int | None:
     """The truncation of a tokenizer.json, which sentence-transformers applies."""
+    if re.match(r'\{\s*"version": "1.0",\s*"truncation": null,', read_text(path)):
+        return None  # without parsing a large file
     truncation = _object(path).get("truncation")
     if truncation is None:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,13 @@ import numpy.typing as npt
 
 from .. import _core
 from ..errors import FormatError
-from ..files import read_json
+from ..files import read_json, read_text
 from ..linear.average import Average
+from ..text import hugging_face
 from ..text.tokenizer import Tokenizer
-from ..text.tokenizer_json import rust_errors
 from ..vectors import WordVectors
 from .folders import StaticFolder, recognised, tokens_of
-from .splitters import split_of
+from .splitters import may_be_ours, split_of
 
 __all__ = ["read_static"]
 
@@ -29,10 +30,7 @@ def read_static(path: Path) -> Average:
         FormatError: A file is damaged, contradicts another one, or has a part that is not supported.
     """
     model = recognised(path)
-    ours = split_of(read_json(model.tokenizer)) if model.max_length is None else None
-    if ours is not None and ours.unknown and model.keep_unknown:
-        ours = None  # unknown words have a row
-    tokens = tokens_of(model.tokenizer) if ours is None else ours.words
+    tokenizer, tokens = _tokenizer(model)
     file = _core.SafeTensors(model.weights)
     if unknown := set(file.shapes) - {model.tensor, *model.other_tensors}:
         raise FormatError(f"{model.weights}: unknown tensor {min(unknown)!r}")
@@ -43,7 +41,7 @@ def read_static(path: Path) -> Average:
     table = _core.WordVectors.from_matrix(file, model.tensor, tokens, mapping, model.columns or 0)
     return Average(
         WordVectors(table),
-        tokenizer=_tokenizer(model, tokens) if ours is None else ours.tokenizer,
+        tokenizer=tokenizer,
         normalize=model.normalize,
         weights=None if weights is None else weights.astype(np.float32),
     )
@@ -67,27 +65,55 @@ def _vector(
     return values
 
 
-def _tokenizer(model: StaticFolder, tokens: list[str]) -> Tokenizer:
-    characters = None
-    if model.limits_characters and model.max_length is not None:
-        characters = model.max_length * int(np.median([len(token) for token in tokens]))
-    return Tokenizer(_Limited(model, characters), lowercase=False)
+def _tokenizer(model: StaticFolder) -> tuple[Tokenizer, list[str]]:
+    """The tokenizer, and its tokens in the order of their ids."""
+    content = read_text(model.tokenizer)
+    if model.max_length is None and may_be_ours(content):
+        ours = split_of(read_json(model.tokenizer))
+        if ours is not None and not (ours.unknown and model.keep_unknown):
+            return ours.tokenizer, ours.words
+    try:
+        core = _core.SubwordTokenizer(content)
+    except ValueError as error:
+        raise FormatError(f"{model.tokenizer}: {str(error).removeprefix('tokenizer.json: ')}") from None
+    except NotImplementedError as error:
+        tokens = tokens_of(model.tokenizer)
+        return Tokenizer(_External(model, tokens, str(error)), lowercase=False), tokens
+    tokens = core.tokens
+    if "" in tokens:
+        raise FormatError(f"{model.tokenizer}: no token has the id {tokens.index('')}")
+    core = core.with_options(
+        keep_unknown=model.keep_unknown,
+        max_tokens=model.max_length or 0,
+        max_characters=_characters(model, tokens) or 0,
+    )
+    return Tokenizer.from_config({"split": "subwords", "lowercase": False}, subwords=core), tokens
 
 
-class _Limited:
-    """A tokenizer of the package `tokenizers` that truncates as model2vec does."""
+def _characters(model: StaticFolder, tokens: list[str]) -> int | None:
+    """Characters of a text that are read; None: all."""
+    if model.max_length is None or not model.limits_characters:
+        return None
+    return model.max_length * int(np.median([len(token) for token in tokens]))
 
-    def __init__(self, model: StaticFolder, characters: int | None) -> None:
-        import tokenizers
 
-        with rust_errors(FormatError, f"{model.tokenizer}: tokenizers cannot read it"):
-            self._inner = tokenizers.Tokenizer.from_file(str(model.tokenizer))
+class _External:
+    """A tokenizer that the core cannot reproduce, by the package `tokenizers`, with the limits of a model."""
+
+    def __init__(self, model: StaticFolder, tokens: list[str], why: str) -> None:
+        content = read_text(model.tokenizer)
+        try:
+            self._inner = hugging_face.external_tokenizer(content, f"{model.tokenizer}: {why}")
+        except FormatError as error:
+            raise FormatError(f"{model.tokenizer}: {why}; {error}") from None
         self._inner.no_padding()
         self._inner.no_truncation()
         if model.max_length is not None:
             self._inner.enable_truncation(model.max_length)
-        self._characters = characters
-        self._unknown = None if model.keep_unknown else getattr(self._inner.model, "unk_token", None)
+        self._characters = _characters(model, tokens)
+        unknown = json.loads(content)["model"]
+        unknown = tokens[unknown["unk_id"]] if unknown.get("unk_id") is not None else unknown.get("unk_token")
+        self._unknown = None if model.keep_unknown else unknown
 
     def tokenize(self, text: str) -> list[str]:
         tokens = self._inner.encode(text[: self._characters], add_special_tokens=False).tokens

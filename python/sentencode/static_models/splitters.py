@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..text.tokenizer import Tokenizer
 
-__all__ = ["OurSplit", "split_of", "tokenizer_json"]
+__all__ = ["OurSplit", "may_be_ours", "split_of", "tokenizer_json"]
 
 _UNKNOWN = "[UNK]"  # or with more brackets, if that is a word
 _MARK = "\U0010fffd"  # for private use; begins every token of a model that skips unknown words
 
 # Quotes and dashes as `fold_typography` of the core writes them; U+0091 to U+0097 are those of Windows-1252.
-_WORD = r"[0-9A-Za-z_]|[^\x00-\x7F]"
+_BEFORE = "[0-9A-Za-z_]|[^\u0000-\u007f\u2013\u0096\u2014\u2015\u0097]"
+_AFTER = "[0-9A-Za-z_]|[^\u0000-\u007f]"
 _TYPOGRAPHY = (
+    ("[\u00ad\u2060\ufeff]", ""),
     ("[\u2018\u2019\u201b\u02bc\u00b4\u0091\u0092]", "'"),
     ("[\u201c-\u201f\u0093\u0094]", '"'),
     ("\u2026", "..."),
     ("[\u2010\u2011\u2212]", "-"),
-    (f"(?<={_WORD})[\u2013\u0096](?={_WORD})", "-"),
+    (f"(?<={_BEFORE})[\u2013\u0096](?={_AFTER})", "-"),
     ("[\u2013\u0096\u2014\u2015\u0097]", "--"),
-    ("[\u00ad\u2060\ufeff]", ""),
 )
 
 # Letters and digits, and other visible characters, as the core classifies them. Code points that Unicode has
@@ -107,6 +109,11 @@ class OurSplit:
     tokenizer: Tokenizer
     words: list[str]
     unknown: bool
+
+
+def may_be_ours(content: str) -> bool:
+    """Whether the JSON of a tokenizer has one of our patterns, which saves parsing it if it has not."""
+    return any(json.dumps(pattern) in content for pattern in _PATTERNS.values())
 
 
 def split_of(tokenizer: Any) -> OurSplit | None:

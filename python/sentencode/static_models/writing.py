@@ -8,7 +8,6 @@ import shutil
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,42 +15,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ..files import StrPath, as_path, whole_file
-from ..text.tokenizer import Tokenizer
 from .card import checked_facts, model_card
+from .folded import Floats, Folded, Format
 from .splitters import tokenizer_json
+from .subwords import subword_rows
 
-__all__ = ["Dtype", "Folded", "Format", "write_folded"]
+__all__ = ["Dtype", "write_folded"]
 
-Format = Literal["model2vec", "sentence-transformers"]
 Dtype = Literal["float32", "float16", "int8"]
-Floats = npt.NDArray[np.float32]
 
 _MODULE = "sentence_transformers.models."
-
-
-@dataclass(frozen=True)
-class Folded:
-    """An encoder as an average of rows.
-
-    Attributes:
-        name: Class of the encoder.
-        words: Words of the rows.
-        rows: All that is linear, applied to the vectors [words, dim].
-        unknown: Row of unknown words [dim]; None: they are skipped.
-        tokenizer: Its tokenizer.
-        lowercase: Whether that lower-cases.
-        normalize: Whether embeddings are divided by their norms.
-        notes: How the average differs from the encoder.
-    """
-
-    name: str
-    words: list[str]
-    rows: Floats
-    unknown: Floats | None
-    tokenizer: Tokenizer
-    lowercase: bool
-    normalize: bool
-    notes: tuple[str, ...] = ()
 
 
 def write_folded(
@@ -74,7 +47,8 @@ def write_folded(
         )
     target = as_path(path)
     facts = {"name": target.name, **checked_facts(card or {})}
-    tokenizer, rows = _tokenizer_and_rows(encoder, form)
+    subwords = encoder.tokenizer.subwords is not None
+    tokenizer, rows = (subword_rows if subwords else _word_rows)(encoder, form)
     table = {
         "encoder": encoder.name,
         "rows": f"{len(rows):,} of {rows.shape[1]} dimensions, {dtype}",
@@ -94,8 +68,8 @@ def write_folded(
         _write(folder / "README.md", readme.encode())
 
 
-def _tokenizer_and_rows(encoder: Folded, form: Format) -> tuple[dict[str, Any], Floats]:
-    """The tokenizer.json, and the rows of its ids."""
+def _word_rows(encoder: Folded, form: Format) -> tuple[dict[str, Any], Floats]:
+    """The tokenizer.json of a tokenizer of words, and the rows of its ids."""
     # model2vec drops the unknown token, sentence-transformers counts it.
     if form == "model2vec" and encoder.unknown is not None:
         raise NotImplementedError(
@@ -136,7 +110,7 @@ def _config(encoder: Folded, dtype: Dtype) -> dict[str, Any]:
         "architectures": ["StaticModel"],
         "hidden_dim": encoder.rows.shape[1],
         "normalize": encoder.normalize,
-        "max_length": None,
+        "max_length": getattr(encoder.tokenizer.subwords, "max_tokens", 0) or None,
         "embedding_dtype": dtype,
     }
 

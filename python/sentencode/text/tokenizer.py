@@ -91,7 +91,7 @@ class Tokenizer:
             if subwords is not None and options == _NO_LIMITS:
                 options = _options_of(subwords)
             elif subwords is not None:
-                subwords = _core.SubwordTokenizer(subwords.json, **options)
+                subwords = subwords.with_options(**options)
         elif not isinstance(split, str) or split not in _BUILT_IN:
             source, name = (_load(split), split) if isinstance(split, str) else (split, name)
             core = hugging_face.subwords_of(source, options)

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ from ..text.tokenizer import Tokenizer
 from ..text.vocabulary import Vocabulary
 from .stages import StageProgress, stage
 from .tables import Storage, table_of
+from .word_pieces import piece_texts, piece_tokenizer, piece_vocabulary, special_tokens, with_words
 
 __all__ = ["PENALTIES", "RIDGES", "Student", "distill", "teacher_key", "teacher_rows"]
 
@@ -48,7 +49,8 @@ class Student:
     """A distilled encoder, and how well it was fitted.
 
     Attributes:
-        vectors: The word vectors, multiplied by the word weights: `Average(vectors)` is the student.
+        vectors: The word vectors, multiplied by the word weights: the student is
+            `Average(vectors, tokenizer=tokenizer)`.
         penalty: Lambda.
         ridge: Ridge of the map of the teacher's word embeddings.
         unexplained: For each lambda that was tried, the fraction of the variance of the teacher's held-out
@@ -58,6 +60,7 @@ class Student:
         unseen: Number of words that no sentence has; they keep the teacher's mapped embedding.
         residual: Residual of the solution, relative to the right-hand side.
         iterations: Iterations of conjugate gradients.
+        tokenizer: The tokenizer that the vectors are for.
     """
 
     vectors: Any
@@ -69,6 +72,7 @@ class Student:
     unseen: int
     residual: float
     iterations: int
+    tokenizer: Tokenizer
 
     @property
     def untold(self) -> dict[float, float]:
@@ -80,7 +84,7 @@ class Student:
 def distill(
     teacher: Any,
     sentences: Any,
-    words: Iterable[str] | None = None,
+    words: Iterable[str] | Literal["wordpieces", "both"] | None = None,
     *,
     max_words: int = 60_000,
     max_sentences: int | None = None,
@@ -104,7 +108,15 @@ def distill(
     if not isinstance(tokenizer, Tokenizer):
         tokenizer = Tokenizer(tokenizer, lowercase=lowercase)
     texts = _texts(sentences)
-    vocabulary = _vocabulary(texts, words, max_words, tokenizer)
+    special: set[str] = set()  # tokens of no text
+    if isinstance(words, str):
+        tokenizer = _pieces(teacher, words, texts, max_words, tokenizer)
+        special = special_tokens(tokenizer)
+        vocabulary = piece_vocabulary(tokenizer, Vocabulary.from_corpus(texts, tokenizer))
+        word_texts = piece_texts(tokenizer, vocabulary.words)
+    else:
+        vocabulary = _vocabulary(texts, words, max_words, tokenizer)
+        word_texts = list(vocabulary.words)
     if not vocabulary.counts.any():
         raise ValueError(f"none of the {len(vocabulary)} words is in any of the {len(texts)} sentences")
     weights = np.ones(len(vocabulary), np.float32)
@@ -115,9 +127,11 @@ def distill(
     sample = _sample(texts, max_sentences)
     embedder = _embedder(teacher, cache, sample)
     with stage("teacher: words", progress, "words") as report:
-        word_embeddings = _embeddings(embedder, list(vocabulary.words), report, dim)
+        word_embeddings = _embeddings(embedder, word_texts, report, dim)
+    word_embeddings[[word in special for word in vocabulary.words]] = 0
     nonzero = word_embeddings.any(axis=1)
-    _warn_of_zeros(embedder, np.logical_not(nonzero), vocabulary.words, "words")
+    if not special:
+        _warn_of_zeros(embedder, np.logical_not(nonzero), vocabulary.words, "words")
     word_embeddings[nonzero] -= word_embeddings[nonzero].mean(axis=0)
     with stage("teacher: sentences", progress, "sentences") as report:
         train, held_out = _sums(
@@ -169,6 +183,7 @@ def distill(
         unseen,
         residual,
         iterations,
+        tokenizer,
     )
 
 
@@ -240,6 +255,16 @@ def _vocabulary(
     if not chosen:
         raise ValueError("none of the words is a single token of the tokenizer")
     return Vocabulary({word: counted.get(word, 0) for word in chosen}, min_count=0)
+
+
+def _pieces(teacher: Any, kind: str, texts: list[str], max_words: int, words_of: Tokenizer) -> Tokenizer:
+    """The tokenizer of a student over pieces, or over words and pieces."""
+    if kind not in ("wordpieces", "both"):
+        raise ValueError(f"words must be a list of words, 'wordpieces' or 'both', got {kind!r:.40}")
+    tokenizer = piece_tokenizer(teacher)
+    if kind == "both":
+        tokenizer = with_words(tokenizer, Vocabulary.from_corpus(texts, words_of, max_size=max_words).words)
+    return tokenizer
 
 
 def _embedder(teacher: Any, cache: Any, texts: list[str]) -> EncoderRows:

@@ -312,7 +312,7 @@ class WordVectors(Lookup):
         cls,
         teacher: Any,
         sentences: Any,
-        words: Iterable[str] | None = None,
+        words: Iterable[str] | Literal["wordpieces", "both"] | None = None,
         *,
         max_words: int = 60_000,
         max_sentences: int | None = None,
@@ -342,8 +342,11 @@ class WordVectors(Lookup):
             sentences: A file, a folder or a glob (one sentence per line, compressed or not), a `Corpus`, or
                 an iterable of texts. They are held in memory. 20,000 are enough; more are slightly better.
             words: The words of the table. None: those of the sentences. Words that no sentence has get the
-                teacher's mapped embedding, so it is worth passing many.
-            max_words: Maximum of words if `words` is None, the most frequent ones.
+                teacher's mapped embedding, so it is worth passing many. "wordpieces": the tokens of the
+                teacher's own tokenizer, so that no word is unknown. "both": whole words, and those pieces for
+                all others. The student of pieces needs their tokenizer, `Student.tokenizer` of
+                `sentencode.distill.distill`.
+            max_words: Maximum of words if `words` is None or "both", the most frequent ones.
             max_sentences: Size of the random sample of sentences that the teacher encodes; words are counted
                 in all. None: all.
             dim: Dimension of the vectors, by principal components. None: the teacher's.

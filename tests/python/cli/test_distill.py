@@ -74,3 +74,9 @@ def test_a_teacher_that_is_not_there(files, tmp_path, fails, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "sentence_transformers", None)
     command = ["distill", "no/such-model", "--sentences", str(files / "text.txt")]
     fails([*command, "--out", str(tmp_path / "x.sentencode")], "no/such-model: there is no such file")
+
+
+def test_teachers_without_pieces(files, tmp_path, fails):
+    command = ["distill", str(files / "teacher.sentencode"), "--sentences", str(files / "text.txt")]
+    command += ["--out", str(tmp_path / "out"), "--words", "wordpieces", "--quiet"]
+    fails(command, "has no tokenizer of Hugging Face")

@@ -93,7 +93,10 @@ def test_wordllama(tmp_path):
 def test_the_encoder_is_like_any_other(tmp_path):
     encoder = se.load(write_model2vec(tmp_path / "model", {"embeddings": TABLE, "weights": WEIGHTS}))
     expected = encoder.encode(TEXTS)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(encoder)).encode(TEXTS), expected)
+    encoder.save(tmp_path / "saved")
+    for other in (se.load(tmp_path / "saved"), pickle.loads(pickle.dumps(encoder))):
+        np.testing.assert_array_equal(other.encode(TEXTS), expected)
+        assert other.fingerprint() == encoder.fingerprint()
     assert encoder.semantic_search("cat", ["a dog", "cat cat"], top_k=1)
 
 

@@ -10,7 +10,15 @@ import pytest
 
 import sentencode as se
 
-from .parts import tensors_of
+from .parts import (
+    TEXTS,
+    WORDS,
+    rows,
+    tensors_of,
+    tokenizer_json,
+    write_model2vec,
+    write_sentence_transformers,
+)
 
 SENTENCES = [
     "The ship sank.",
@@ -173,3 +181,37 @@ def test_files_of_model2vec(vectors, tmp_path):
     tokenizer = json.loads((tmp_path / "model" / "tokenizer.json").read_text())
     assert tokenizer["model"]["vocab"]["[UNK]"] == len(vectors)
     assert not tensors_of(tmp_path / "model")["embeddings"][-1].any()
+
+
+@pytest.mark.parametrize("config", [{}, {"max_length": 3}, {"max_length": None, "normalize": True}])
+def test_models_of_model2vec_can_be_exported_again(tmp_path, config):
+    encoder = se.load(write_model2vec(tmp_path / "a", config=config))
+    encoder.export(tmp_path / "b")
+    np.testing.assert_array_equal(se.load(tmp_path / "b").encode(TEXTS), encoder.encode(TEXTS))
+    if config.get("normalize"):  # then the zero row of the unknown token makes no difference
+        encoder.export(tmp_path / "c", format="sentence-transformers")
+        np.testing.assert_allclose(se.load(tmp_path / "c").encode(TEXTS), encoder.encode(TEXTS), atol=1e-6)
+    else:
+        with pytest.raises(NotImplementedError, match="sentence-transformers counts 1 tokens that this"):
+            encoder.export(tmp_path / "c", format="sentence-transformers")
+
+
+def test_models_of_sentence_transformers_can_be_exported_again(tmp_path):
+    limit = {"direction": "Right", "max_length": 4, "strategy": "LongestFirst", "stride": 0}
+    folder = write_sentence_transformers(tmp_path / "a", tokenizer=tokenizer_json(truncation=limit))
+    encoder = se.load(folder)
+    encoder.export(tmp_path / "b", format="sentence-transformers")
+    np.testing.assert_array_equal(se.load(tmp_path / "b").encode(TEXTS), encoder.encode(TEXTS))
+    with pytest.raises(NotImplementedError, match="model2vec skips the unknown token"):
+        encoder.export(tmp_path / "c")
+
+
+def test_tokens_without_vectors(tmp_path):
+    (tmp_path / "tokenizer.json").write_text(json.dumps(tokenizer_json()))
+    tokenizer = se.Tokenizer(f"hf:{tmp_path / 'tokenizer.json'}", keep_unknown=False)
+    some = se.WordVectors.from_array(WORDS[1:8], rows()[1:8])
+    with pytest.raises(NotImplementedError, match=r"counts 4 tokens that this encoder skips, such as .\."):
+        se.Average(some, tokenizer=tokenizer).export(tmp_path / "a")
+    units = se.Average(some, tokenizer=tokenizer, normalize=True)
+    units.export(tmp_path / "b")
+    np.testing.assert_allclose(se.load(tmp_path / "b").encode(TEXTS), units.encode(TEXTS), atol=1e-6)

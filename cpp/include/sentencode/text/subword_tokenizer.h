@@ -40,6 +40,8 @@ class SubwordTokenizer : public std::enable_shared_from_this<SubwordTokenizer> {
   /// FormatError names the invalid field, Unsupported the part that cannot be reproduced exactly.
   static std::shared_ptr<const SubwordTokenizer> from_json(std::string json,
                                                            const SubwordOptions& options = {});
+  /// The same with other options; shares the vocabulary.
+  std::shared_ptr<const SubwordTokenizer> with_options(const SubwordOptions& options) const;
 
   /// Appends the ids of a text, which must be valid UTF-8.
   void encode(std::string_view text, Scratch& scratch, std::vector<std::int32_t>& ids) const;
@@ -48,13 +50,13 @@ class SubwordTokenizer : public std::enable_shared_from_this<SubwordTokenizer> {
   std::int32_t id(std::string_view token) const;  // -1 if there is none
   std::string_view token(std::int32_t id) const;  // empty if there is none
   std::int32_t unknown_id() const;                // -1 if there is none
-  const SubwordOptions& options() const;
+  const SubwordOptions& options() const { return options_; }
   const std::string& json() const;
   bool operator==(const SubwordTokenizer& other) const;
 
  private:
   struct Parts;
-  explicit SubwordTokenizer(std::unique_ptr<const Parts> parts);
+  SubwordTokenizer(std::shared_ptr<const Parts> parts, const SubwordOptions& options);
 
   // Append ids until there are `most`.
   void encode_part(std::string_view text, bool at_begin, std::size_t most, Scratch::Memory& memory,
@@ -63,6 +65,7 @@ class SubwordTokenizer : public std::enable_shared_from_this<SubwordTokenizer> {
   bool split_ascii(std::string_view text, Scratch::Memory& memory) const;
 
   std::shared_ptr<const Parts> parts_;
+  SubwordOptions options_;
 };
 
 }  // namespace sentencode

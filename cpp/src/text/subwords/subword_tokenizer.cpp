@@ -54,12 +54,9 @@ std::size_t end_of_characters(std::string_view text, std::int64_t count) {
 }  // namespace
 
 struct SubwordTokenizer::Parts {
-  Parts(std::string text, const SubwordOptions& chosen) : Parts(parsed(text), chosen) {
-    json = std::move(text);
-  }
-  Parts(const nlohmann::json& content, const SubwordOptions& chosen)
-      : options(chosen),
-        normalizers(content.value("normalizer", nlohmann::json())),
+  explicit Parts(std::string text) : Parts(parsed(text)) { json = std::move(text); }
+  explicit Parts(const nlohmann::json& content)
+      : normalizers(content.value("normalizer", nlohmann::json())),
         pre_tokenizers(content.value("pre_tokenizer", nlohmann::json())),
         model(model_of(JsonFields(content, "").at("model"))) {
     const JsonFields fields(content, "");
@@ -111,7 +108,6 @@ struct SubwordTokenizer::Parts {
   }
 
   std::string json;
-  SubwordOptions options;
   SubwordNormalizers normalizers;
   SubwordPreTokenizers pre_tokenizers;
   std::unique_ptr<const SubwordModel> model;
@@ -131,16 +127,22 @@ struct SubwordTokenizer::Scratch::Memory {
   Tokens texts;  // changed by pre-tokenizers
 };
 
-SubwordTokenizer::SubwordTokenizer(std::unique_ptr<const Parts> parts) : parts_(std::move(parts)) {}
-
-std::shared_ptr<const SubwordTokenizer> SubwordTokenizer::from_json(std::string json,
-                                                                    const SubwordOptions& options) {
+SubwordTokenizer::SubwordTokenizer(std::shared_ptr<const Parts> parts, const SubwordOptions& options)
+    : parts_(std::move(parts)), options_(options) {
   for (const auto& [name, limit] :
        {std::pair{"max_tokens", options.max_tokens}, std::pair{"max_characters", options.max_characters}}) {
     ST_CHECK(limit >= 0, InvalidInput, name, " must not be negative, got ", limit);
   }
+}
+
+std::shared_ptr<const SubwordTokenizer> SubwordTokenizer::from_json(std::string json,
+                                                                    const SubwordOptions& options) {
   return std::shared_ptr<const SubwordTokenizer>(
-      new SubwordTokenizer(std::make_unique<const Parts>(std::move(json), options)));
+      new SubwordTokenizer(std::make_shared<const Parts>(std::move(json)), options));
+}
+
+std::shared_ptr<const SubwordTokenizer> SubwordTokenizer::with_options(const SubwordOptions& options) const {
+  return std::shared_ptr<const SubwordTokenizer>(new SubwordTokenizer(parts_, options));
 }
 
 std::int32_t SubwordTokenizer::size() const { return parts_->size; }
@@ -156,7 +158,6 @@ std::string_view SubwordTokenizer::token(std::int32_t id) const {
 }
 
 std::int32_t SubwordTokenizer::unknown_id() const { return parts_->model->unknown_id(); }
-const SubwordOptions& SubwordTokenizer::options() const { return parts_->options; }
 const std::string& SubwordTokenizer::json() const { return parts_->json; }
 
 bool SubwordTokenizer::operator==(const SubwordTokenizer& other) const {
@@ -166,7 +167,7 @@ bool SubwordTokenizer::operator==(const SubwordTokenizer& other) const {
 void SubwordTokenizer::encode(std::string_view text, Scratch& scratch, std::vector<std::int32_t>& ids) const {
   if (scratch.memory_ == nullptr) scratch.memory_ = std::make_shared<Scratch::Memory>();
   Scratch::Memory& memory = *scratch.memory_;
-  const SubwordOptions& options = parts_->options;
+  const SubwordOptions& options = options_;
   const std::size_t before = ids.size();
   const std::size_t most = options.max_tokens > 0 ? before + static_cast<std::size_t>(options.max_tokens)
                                                   : std::numeric_limits<std::size_t>::max();

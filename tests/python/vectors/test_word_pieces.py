@@ -1,0 +1,78 @@
+"""Students over the word pieces of their teacher."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import sentencode as se
+from sentencode.distill import distill
+
+PIECES = ["[UNK]", "[CLS]", "the", "cat", "dog", "play", "##s", "##ing", ".", "z", "##z"]
+SENTENCES = [
+    "the cat plays.",
+    "the dog plays",
+    "playing cats",
+    "dogs",
+    "the zzz cat",
+    "zz dog",
+    "dogs playing",
+] * 20
+
+
+def tokenizer_json(kind="WordPiece"):
+    model = {"type": kind, "unk_token": "[UNK]", "vocab": {piece: i for i, piece in enumerate(PIECES)}}
+    if kind == "WordPiece":
+        model |= {"continuing_subword_prefix": "##", "max_input_chars_per_word": 100}
+    flags = {"clean_text": True, "handle_chinese_chars": True, "strip_accents": None, "lowercase": True}
+    special = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+    return {
+        "version": "1.0",
+        "added_tokens": [{"id": 1, "content": "[CLS]", **special, "special": True}],
+        "normalizer": {"type": "BertNormalizer", **flags},
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "model": model,
+    }
+
+
+def teacher_of(tmp_path, kind="WordPiece"):
+    path = tmp_path / f"{kind}.json"
+    path.write_text(json.dumps(tokenizer_json(kind)))
+    rows = np.random.default_rng(4).normal(size=(len(PIECES), 6)).astype(np.float32)
+    table = se.WordVectors.from_array(PIECES, rows)
+    return se.Average(table, tokenizer=se.Tokenizer(f"hf:{path}"), lowercase=False)
+
+
+def test_pieces(tmp_path):
+    teacher = teacher_of(tmp_path)
+    student = distill(teacher, SENTENCES, "wordpieces", a=None, penalty=1e-6, cache=False)
+    assert sorted(student.vectors.words) == sorted(PIECES)
+    assert not student.vectors.matrix(["[CLS]"]).any()
+    encoder = se.Average(student.vectors, tokenizer=student.tokenizer)
+    centred = [rows - rows.mean(0) for rows in (e.encode(sorted(set(SENTENCES))) for e in (encoder, teacher))]
+    np.testing.assert_allclose(centred[0], centred[1], atol=0.05 * np.abs(centred[1]).max())
+    encoder.export(tmp_path / "student")
+    texts = [*SENTENCES[:7], "", "unknown", "[CLS] cat"]
+    np.testing.assert_allclose(se.load(tmp_path / "student").encode(texts), encoder.encode(texts), atol=1e-6)
+
+
+def test_words_and_pieces(tmp_path):
+    student = distill(teacher_of(tmp_path), SENTENCES, "both", max_words=6, penalty=1e-3, cache=False)
+    words = set(student.vectors.words)
+    assert words >= {*PIECES, "playing", "plays", "dogs"}
+    assert student.tokenizer("Playing dogs dogz catz!") == ["playing", "dogs", "dog", "##z", "cat", "##z"]
+    options = {"max_words": 6, "penalty": 1e-3, "cache": False}
+    vectors = se.WordVectors.distill(teacher_of(tmp_path), SENTENCES, "both", **options)
+    assert set(vectors.words) == words
+
+
+def test_teachers_without_pieces(tmp_path):
+    plain = se.Average(se.WordVectors.default())
+    with pytest.raises(ValueError, match="the teacher Average has no tokenizer of Hugging Face"):
+        distill(plain, SENTENCES, "wordpieces", cache=False)
+    with pytest.raises(ValueError, match="'wordpieces' or 'both', got 'pieces'"):
+        distill(plain, SENTENCES, "pieces", cache=False)
+    with pytest.raises(NotImplementedError, match="is WordLevel, expected WordPiece"):
+        distill(teacher_of(tmp_path, "WordLevel"), SENTENCES, "both", cache=False)
