@@ -110,6 +110,28 @@ TEST(SubwordTokenizer, OptionsLimitCharactersThenTokensThenDropUnknown) {
   EXPECT_THROW(subwords_in(content, "a", {.max_characters = -1}), InvalidInput);
 }
 
+TEST(SubwordTokenizer, TextOfAllLengthsAndScriptsInOneScratch) {
+  // Words at all positions of the blocks that are split together, next to text that grows or is removed.
+  const Json content = file(word_piece({"ab", "c", "##d", "'", "\u2019", "中", "e"}), bert(), kBert);
+  const auto tokenizer = SubwordTokenizer::from_json(content.dump());
+  SubwordTokenizer::Scratch scratch;
+  for (const std::string piece : {"AB cd '", "AB\u2019cd'", "É中 \u200Bab", "ab\x01\x02 \t\n cd"}) {
+    std::vector<std::int32_t> once, ids;
+    tokenizer->encode(piece, scratch, once);
+    std::string text;
+    for (std::size_t size = 1; size < 150; ++size) {
+      text += piece + " ";
+      ids.clear();
+      tokenizer->encode(text, scratch, ids);
+      ASSERT_EQ(ids.size(), size * once.size());
+      for (std::size_t i = 0; i < ids.size(); ++i) ASSERT_EQ(ids[i], once[i % once.size()]) << text;
+    }
+  }
+  std::vector<std::int32_t> ids;
+  tokenizer->encode(std::string(1000, 'a') + std::string(3000, '\'') + "\uAC00\uAC00", scratch, ids);
+  EXPECT_EQ(ids.size(), 3002U);
+}
+
 TEST(SubwordTokenizer, IdsAndTokensOfTheVocabulary) {
   Json content = file(word_level({"a"}));
   content["model"]["vocab"]["far"] = 9;
@@ -159,6 +181,7 @@ TEST(SubwordTokenizer, Normalizers) {
             "a ");
   EXPECT_EQ(normalised({{"type", "Strip"}, {"strip_left", false}, {"strip_right", true}}, " a\u3000 ", " a"),
             " a");
+  EXPECT_EQ(normalised({{"type", "Nmt"}}, "a\x01\tb\u2581c\u0085", "a b c\u0085"), "a b c\u0085");
   EXPECT_EQ(normalised({{"type", "Prepend"}, {"prepend", "▁"}}, "a", "▁a"), "▁a");
   EXPECT_EQ(
       normalised({{"type", "Replace"}, {"pattern", {{"String", "aa"}}}, {"content", "b"}}, "aaaac", "bbc"),
@@ -186,6 +209,8 @@ TEST(SubwordTokenizer, PreTokenizers) {
   EXPECT_EQ(split_words_in({{"type", "CharDelimiterSplit"}, {"delimiter", "é"}}, "aéébé", {"a", "b"}),
             Words({"a", "b"}));
   EXPECT_EQ(split_words_in(nullptr, "a b", {"a b"}), Words({"a b"}));
+  EXPECT_EQ(split_words_in({{"type", "FixedLength"}, {"length", 2}}, "aébcd", {"aé", "bc", "d"}),
+            Words({"aé", "bc", "d"}));
   EXPECT_EQ(split_words_in(
                 {{"type", "Sequence"}, {"pretokenizers", {type("WhitespaceSplit"), type("Punctuation")}}},
                 "a- b", {"a", "-", "b"}),
@@ -343,6 +368,14 @@ TEST(SubwordTokenizer, ErrorsNameTheField) {
   expect_error<Unsupported>(
       changed("/normalizer", {{"type", "Replace"}, {"pattern", {{"Regex", "a+"}}}, {"content", ""}}),
       "normalizer.pattern.Regex 'a+' is none of");
+  const Json longer = {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "aaaaaaaaaaa"}};
+  expect_error<Unsupported>(changed("/normalizer", {{"type", "Sequence"}, {"normalizers", {longer, longer}}}),
+                            "normalizer and pre_tokenizer could make a text 121 times as long");
+  expect_error<Unsupported>(
+      changed("/normalizer", {{"type", "Sequence"}, {"normalizers", Json::array_t(65, {{"type", "NFC"}})}}),
+      "normalizer has more than 64 steps");
+  expect_error<Unsupported>(changed("/model/max_input_chars_per_word", 1000000000),
+                            "could take quadratic time");
   Json nested = {{"type", "NFC"}};
   for (int i = 0; i < 100; ++i) nested = {{"type", "Sequence"}, {"normalizers", {nested}}};
   expect_error<FormatError>(changed("/normalizer", nested), "is nested more than");

@@ -107,14 +107,20 @@ ORDINARY = {
 
 
 def saved(path, content, texts=TEXTS):
-    """A file with this JSON as its tokenizer."""
+    """A file with this JSON as its external tokenizer, as earlier versions saved all of them."""
     built = learn_bpe(texts, size=40)
     pieces = {piece for text in texts for piece in built.encode(text).tokens}
     rows = np.random.default_rng(1).normal(size=(len(pieces), 4)).astype(np.float32)
     vectors = se.WordVectors.from_array(sorted(pieces), rows)
     encoder = se.Average(vectors, tokenizer=built)
     encoder.save(path)
-    changed(path, lambda config, params: params["tokenizer"].update(content=content))
+
+    def as_external(config, params):
+        for part, more in ((config, {}), (params, {"content": content})):
+            kept = {name: part["tokenizer"][name] for name in ("lowercase", "invalid")}
+            part["tokenizer"] = {"split": "external", **kept, **more}
+
+    changed(path, as_external)
     return path
 
 

@@ -109,6 +109,7 @@ NORMALIZERS = {
     "nfd": normalizers.NFD,
     "nfkc": normalizers.NFKC,
     "nfkd": normalizers.NFKD,
+    "nmt": normalizers.Nmt,
     "strip": normalizers.Strip,
     "strip right": lambda: normalizers.Strip(left=False),
     "prepend": lambda: normalizers.Prepend("▁"),
@@ -136,6 +137,7 @@ PRE_TOKENIZERS = {
         for scheme in ("always", "never", "first")
         for split in (True, False)
     },
+    "fixed length": lambda: pre_tokenizers.FixedLength(3),
     "delimiter": lambda: pre_tokenizers.CharDelimiterSplit("a"),
 }
 ADDED = (

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,8 +62,8 @@ class SubwordTokenizer : public std::enable_shared_from_this<SubwordTokenizer> {
   // Append ids until there are `most`.
   void encode_part(std::string_view text, bool at_begin, std::size_t most, Scratch::Memory& memory,
                    std::vector<std::int32_t>& ids) const;
-  void encode_words(std::size_t most, Scratch::Memory& memory, std::vector<std::int32_t>& ids) const;
-  bool split_ascii(std::string_view text, Scratch::Memory& memory) const;
+  void encode_words(std::span<const std::string_view> words, std::size_t most,
+                    std::vector<std::int32_t>& ids) const;
 
   std::shared_ptr<const Parts> parts_;
   SubwordOptions options_;

@@ -1,14 +1,18 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "sentencode/error.h"
 
 namespace sentencode {
+
+constexpr std::size_t kMaxSubwordSteps = 64;  // of a normalizer or a pre-tokenizer
 
 /// The fields of a JSON object in tokenizer.json. Errors name them: "model.unk_token must be a string, got
 /// 3".
@@ -66,7 +70,7 @@ class JsonFields {
   }
   static std::string shown(const nlohmann::json& value) {
     constexpr std::size_t kShown = 60;
-    if (value.is_structured() && value.size() > 8) return concat("one of ", value.size(), " elements");
+    if (value.is_structured() && !value.empty()) return value.is_object() ? "{...}" : "[...]";
     return value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace).substr(0, kShown);
   }
 

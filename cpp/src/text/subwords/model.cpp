@@ -11,7 +11,7 @@
 namespace sentencode {
 
 void SubwordVocabulary::add(std::string_view token, std::int32_t id) {
-  constexpr std::int32_t kLargest = 1 << 27;  // ids are indices of arrays
+  constexpr std::int32_t kLargest = 1 << 24;  // ids are indices of arrays
   ST_CHECK(id >= 0 && id < kLargest, Unsupported, "tokenizer.json: the token '", token, "' has the id ", id,
            "; expected at most ", kLargest - 1);
   const auto at = static_cast<std::size_t>(id);

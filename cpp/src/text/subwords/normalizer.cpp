@@ -23,31 +23,16 @@ void for_each_code(std::string_view text, const Visit& visit) {
   }
 }
 
-void append_bert(const BertOptions& options, std::string_view text, std::string& out) {
-  std::u32string codes;
+/// Nmt: removes control characters, and makes spaces of others.
+void append_nmt(std::string_view text, std::string& out) {
   for_each_code(text, [&](char32_t code) {
-    if (options.clean_text) {
-      if (unicode::is(code, unicode::kControl)) return;
-      if (unicode::is(code, unicode::kSpace)) code = U' ';
-    }
-    const bool spaced = options.handle_chinese_chars && unicode::is_chinese(code);
-    if (spaced) codes += U' ';
-    if (options.strip_accents) {
-      unicode::append_decomposed(code, false, codes);
-    } else {
-      codes += code;
-    }
-    if (spaced) codes += U' ';
+    const bool removed = (code >= 1 && code <= 8) || code == 0xB || (code >= 0xE && code <= 0x1F) ||
+                         code == 0x7F || code == 0x8F || code == 0x9F;
+    const bool space = code == 9 || code == 0xA || code == 0xC || code == 0xD || code == 0x1680 ||
+                       (code >= 0x200B && code <= 0x200F) || code == 0x2028 || code == 0x2029 ||
+                       code == 0x2581 || code == 0xFEFF || code == 0xFFFD;
+    if (!removed) unicode::append(space ? U' ' : code, out);
   });
-  if (options.strip_accents) unicode::order_marks(codes);
-  for (const char32_t code : codes) {
-    if (options.strip_accents && unicode::is(code, unicode::kNonspacing)) continue;
-    if (options.lowercase) {
-      unicode::append_lowercase(code, out);
-    } else {
-      unicode::append(code, out);
-    }
-  }
 }
 
 void append_without_marks(std::string_view text, std::string& out) {
@@ -134,6 +119,7 @@ SubwordNormalizer step(const std::string& type, const JsonFields& fields) {
     };
   }
   if (type == "StripAccents") return append_without_marks;
+  if (type == "Nmt") return append_nmt;
   if (type == "NFC") return normal(Form::nfc);
   if (type == "NFD") return normal(Form::nfd);
   if (type == "NFKC") return normal(Form::nfkc);
@@ -152,7 +138,45 @@ SubwordNormalizer step(const std::string& type, const JsonFields& fields) {
       concat("tokenizer.json: ", fields.name(), " has the type '", type, "', which is not supported"));
 }
 
+/// How many times as long a step can make a text. Normal forms do not count: they are applied once in effect.
+double growth_of(const std::string& type, const JsonFields& fields) {
+  if (type == "BertNormalizer") return 2;
+  if (type == "Prepend") return 1 + static_cast<double>(fields.text("prepend").size());
+  if (type != "Replace") return 1;
+  const auto& pattern = fields.at("pattern");
+  const std::size_t least =
+      pattern.contains("String") ? pattern["String"].get_ref<const std::string&>().size() : 1;
+  return std::max(1.0, static_cast<double>(fields.text("content").size()) / static_cast<double>(least));
+}
+
 }  // namespace
+
+void append_bert(const BertOptions& options, std::string_view text, std::string& out) {
+  std::u32string codes;
+  for_each_code(text, [&](char32_t code) {
+    if (options.clean_text) {
+      if (unicode::is(code, unicode::kControl)) return;
+      if (unicode::is(code, unicode::kSpace)) code = U' ';
+    }
+    const bool spaced = options.handle_chinese_chars && unicode::is_chinese(code);
+    if (spaced) codes += U' ';
+    if (options.strip_accents) {
+      unicode::append_decomposed(code, false, codes);
+    } else {
+      codes += code;
+    }
+    if (spaced) codes += U' ';
+  });
+  if (options.strip_accents) unicode::order_marks(codes);
+  for (const char32_t code : codes) {
+    if (options.strip_accents && unicode::is(code, unicode::kNonspacing)) continue;
+    if (options.lowercase) {
+      unicode::append_lowercase(code, out);
+    } else {
+      unicode::append(code, out);
+    }
+  }
+}
 
 SubwordNormalizers::SubwordNormalizers(const nlohmann::json& normalizer) {
   if (!normalizer.is_null()) add(normalizer, "normalizer", 0);
@@ -163,6 +187,9 @@ void SubwordNormalizers::add(const nlohmann::json& normalizer, const std::string
   const std::string& type = fields.text("type");
   if (type != "Sequence") {
     steps_.push_back(step(type, fields));
+    growth_ *= growth_of(type, fields);
+    ST_CHECK(steps_.size() <= kMaxSubwordSteps, Unsupported, "tokenizer.json: normalizer has more than ",
+             kMaxSubwordSteps, " steps");
     bert_.reset();
     if (steps_.size() == 1 && type == "BertNormalizer") bert_ = bert_options(fields);
     return;

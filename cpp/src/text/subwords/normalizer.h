@@ -16,6 +16,7 @@ using SubwordNormalizer = std::function<void(std::string_view text, std::string&
 struct BertOptions {
   bool clean_text = true, handle_chinese_chars = true, strip_accents = true, lowercase = true;
 };
+void append_bert(const BertOptions& options, std::string_view text, std::string& out);
 
 /// The field "normalizer" of tokenizer.json: steps that are applied one after the other.
 class SubwordNormalizers {
@@ -25,6 +26,8 @@ class SubwordNormalizers {
   bool empty() const { return steps_.empty(); }
   /// The options, if a BertNormalizer is the only step.
   const std::optional<BertOptions>& bert() const { return bert_; }
+  /// How many times as long the steps can make a text.
+  double growth() const { return growth_; }
   /// The normalised text: `text` itself, or a view of `buffer`.
   std::string_view operator()(std::string_view text, std::string& buffer, std::string& other) const;
 
@@ -33,6 +36,7 @@ class SubwordNormalizers {
 
   std::vector<SubwordNormalizer> steps_;
   std::optional<BertOptions> bert_;
+  double growth_ = 1;
 };
 
 }  // namespace sentencode

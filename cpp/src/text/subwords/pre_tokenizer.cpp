@@ -1,6 +1,8 @@
 #include "text/subwords/pre_tokenizer.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -62,6 +64,19 @@ void whitespace(const SubwordPiece& piece, Tokens&, Pieces& out) {
     at += point.length;
   }
   if (kind != unicode::kSpace) out.push_back(piece.part(begin, piece.text.size()));
+}
+
+SubwordPreTokenizer fixed_length(std::size_t characters) {
+  return [characters](const SubwordPiece& piece, Tokens&, Pieces& out) {
+    std::size_t begin = 0, count = 0;
+    for (std::size_t at = 0; at < piece.text.size();) {
+      at += decode_utf8(piece.text.substr(at)).length;
+      if (++count < characters && at < piece.text.size()) continue;
+      out.push_back(piece.part(begin, at));
+      begin = at;
+      count = 0;
+    }
+  };
 }
 
 enum class PrependScheme { first, never, always };
@@ -189,13 +204,21 @@ void SubwordPreTokenizers::add(const nlohmann::json& pre_tokenizer, const std::s
         at_set(unicode::kNumeric, individual ? DelimiterBehavior::isolated : DelimiterBehavior::contiguous));
   } else if (type == "CharDelimiterSplit") {
     steps_.push_back(at_character(character_in(fields, "delimiter"), DelimiterBehavior::removed));
+  } else if (type == "FixedLength") {
+    const auto length =
+        fields.has("length") ? fields.whole("length", std::numeric_limits<std::int64_t>::max()) : 5;
+    fields.check(length > 0, "length", "positive");
+    steps_.push_back(fixed_length(static_cast<std::size_t>(length)));
   } else if (type == "Metaspace") {
     Metaspace step = metaspace(fields);
     needs_begin_ = needs_begin_ || step.scheme == PrependScheme::first;
+    growth_ *= 1 + static_cast<double>(step.replacement.size());
     steps_.emplace_back(std::move(step));
   } else {
     throw Unsupported(concat("tokenizer.json: ", name, " has the type '", type, "', which is not supported"));
   }
+  ST_CHECK(steps_.size() <= kMaxSubwordSteps, Unsupported, "tokenizer.json: pre_tokenizer has more than ",
+           kMaxSubwordSteps, " steps");
 }
 
 void SubwordPreTokenizers::operator()(Pieces& pieces, Pieces& other, Tokens& memory) const {

@@ -50,6 +50,8 @@ class SubwordPreTokenizers {
   bool bert() const { return bert_; }
   /// Whether a step depends on SubwordPiece::at_begin.
   bool needs_begin() const { return needs_begin_; }
+  /// How many times as long the steps can make a text.
+  double growth() const { return growth_; }
   /// Replaces pieces by their parts, which are not empty; `other` is a buffer.
   void operator()(std::vector<SubwordPiece>& pieces, std::vector<SubwordPiece>& other, Tokens& memory) const;
 
@@ -58,6 +60,7 @@ class SubwordPreTokenizers {
 
   std::vector<SubwordPreTokenizer> steps_;
   bool bert_ = false, needs_begin_ = false;
+  double growth_ = 1;
 };
 
 }  // namespace sentencode

@@ -1,10 +1,10 @@
 #include "sentencode/text/subword_tokenizer.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -12,6 +12,7 @@
 #include "sentencode/text/tokenizer.h"
 #include "sentencode/text/utf8.h"
 #include "text/subwords/added_tokens.h"
+#include "text/subwords/bert.h"
 #include "text/subwords/json_fields.h"
 #include "text/subwords/model.h"
 #include "text/subwords/normalizer.h"
@@ -26,21 +27,6 @@ std::unique_ptr<const SubwordModel> model_of(const nlohmann::json& json) {
   if (type == "WordPiece") return word_piece_model(json);
   if (type == "WordLevel") return word_level_model(json);
   throw Unsupported(concat("tokenizer.json: model has the type '", type, "', which is not supported"));
-}
-
-/// What the BERT normalizer and pre-tokenizer make of an ASCII character.
-enum class Ascii : std::uint8_t { word, space, punctuation, removed };
-
-using AsciiTable = std::array<Ascii, 128>;
-AsciiTable bert_table(bool clean_text) {
-  AsciiTable table{};
-  for (char32_t code = 0; code < table.size(); ++code) {
-    Ascii& kind = table[code];
-    if (unicode::is(code, unicode::kPunctuation)) kind = Ascii::punctuation;
-    if (unicode::is(code, unicode::kSpace)) kind = Ascii::space;
-    if (clean_text && unicode::is(code, unicode::kControl)) kind = Ascii::removed;
-  }
-  return table;
 }
 
 /// Position of the character after the first `count` ones.
@@ -63,11 +49,16 @@ struct SubwordTokenizer::Parts {
     fields.check(!fields.has("version") || fields.at("version") == "1.0", "version", "1.0");
     ST_CHECK(normalizers.empty() || !pre_tokenizers.needs_begin(), Unsupported,
              "tokenizer.json: Metaspace with prepend_scheme 'first' after a normalizer is not supported");
+    constexpr double kMostGrowth = 100;
+    const double growth = normalizers.growth() * pre_tokenizers.growth();
+    ST_CHECK(growth <= kMostGrowth, Unsupported,
+             "tokenizer.json: normalizer and pre_tokenizer could make a text ", growth, " times as long");
     if (fields.has("added_tokens")) add_tokens(fields.array("added_tokens"));
     size = model->vocabulary().size();
     if (!added.empty()) size = std::max(size, added.rbegin()->first + 1);
-    bert = normalizers.bert() && pre_tokenizers.bert() && normalized_tokens.empty();
-    if (bert) ascii = bert_table(normalizers.bert()->clean_text);
+    if (normalizers.bert() && pre_tokenizers.bert() && normalized_tokens.empty()) {
+      bert = BertSplitter(*normalizers.bert());
+    }
   }
 
   static nlohmann::json parsed(std::string_view text) {
@@ -115,8 +106,7 @@ struct SubwordTokenizer::Parts {
   std::map<std::string, std::int32_t, std::less<>> added_ids;
   AddedTokens plain_tokens, normalized_tokens;  // which are found before and after normalisation
   std::int32_t size = 0;
-  bool bert = false;  // normalizer and pre-tokenizer are BERT's: ASCII needs one pass
-  AsciiTable ascii{};
+  std::optional<BertSplitter> bert;  // in place of both BERT's normalizer and its pre-tokenizer
 };
 
 struct SubwordTokenizer::Scratch::Memory {
@@ -124,6 +114,7 @@ struct SubwordTokenizer::Scratch::Memory {
   std::vector<AddedTokens::Part> parts, normalised;  // between added tokens
   std::vector<SubwordPiece> pieces, more_pieces;
   std::vector<std::string_view> words;
+  BertSplitter::Memory bert;
   Tokens texts;  // changed by pre-tokenizers
 };
 
@@ -191,7 +182,9 @@ void SubwordTokenizer::encode(std::string_view text, Scratch& scratch, std::vect
 void SubwordTokenizer::encode_part(std::string_view text, bool at_begin, std::size_t most,
                                    Scratch::Memory& memory, std::vector<std::int32_t>& ids) const {
   const Parts& parts = *parts_;
-  if (parts.bert && split_ascii(text, memory)) return encode_words(most, memory, ids);
+  if (parts.bert) {
+    if (const auto words = (*parts.bert)(text, memory.bert)) return encode_words(*words, most, ids);
+  }
   const std::string_view normal = parts.normalizers(text, memory.buffer, memory.other);
   parts.normalized_tokens.split(normal, memory.normalised);
   for (const AddedTokens::Part& part : memory.normalised) {
@@ -205,45 +198,14 @@ void SubwordTokenizer::encode_part(std::string_view text, bool at_begin, std::si
     parts.pre_tokenizers(memory.pieces, memory.more_pieces, memory.texts);
     memory.words.clear();
     for (const SubwordPiece& piece : memory.pieces) memory.words.push_back(piece.text);
-    encode_words(most, memory, ids);
+    encode_words(memory.words, most, ids);
   }
 }
 
-/// The words of ASCII text, for BERT's normalizer and pre-tokenizer. False if it has other characters.
-bool SubwordTokenizer::split_ascii(std::string_view text, Scratch::Memory& memory) const {
-  const Parts& parts = *parts_;
-  if (memory.buffer.size() < text.size()) memory.buffer.resize(text.size());
-  char* const begin = memory.buffer.data();
-  if (parts.normalizers.bert()->lowercase) {
-    if (!lowercase_ascii(text, begin)) return false;
-  } else {
-    if (!is_ascii(text)) return false;
-    std::ranges::copy(text, begin);
-  }
-  const auto kind = [&](const char* at) { return parts.ascii[static_cast<std::size_t>(*at)]; };
-  const char* end = begin + text.size();
-  memory.words.clear();
-  for (char* at = begin; at != end;) {
-    char* const first = at;
-    while (at != end && kind(at) == Ascii::word) ++at;
-    if (at != end && kind(at) == Ascii::removed) {  // removes all that follow
-      end = std::remove_if(at, begin + (end - begin),
-                           [&](const char& c) { return kind(&c) == Ascii::removed; });
-      at = first;
-      continue;
-    }
-    if (at != first) memory.words.emplace_back(first, static_cast<std::size_t>(at - first));
-    if (at == end) break;
-    if (kind(at) == Ascii::punctuation) memory.words.emplace_back(at, 1);
-    ++at;
-  }
-  return true;
-}
-
-void SubwordTokenizer::encode_words(std::size_t most, Scratch::Memory& memory,
+void SubwordTokenizer::encode_words(std::span<const std::string_view> words, std::size_t most,
                                     std::vector<std::int32_t>& ids) const {
   constexpr std::size_t kAtOnce = 256;
-  for (std::span<const std::string_view> words(memory.words); !words.empty() && ids.size() < most;) {
+  while (!words.empty() && ids.size() < most) {
     const auto some = words.first(std::min(words.size(), kAtOnce));
     parts_->model->append_ids(some, ids);
     words = words.subspan(some.size());

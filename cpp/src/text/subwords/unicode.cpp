@@ -410,11 +410,12 @@ void append_decomposed(char32_t code, bool compatibility, std::u32string& out) {
   out.append(parts.begin(), parts.begin() + count);
 }
 
+bool is_ordered(char32_t code) { return code >= 0x300 && combining_class(code) != 0; }
+
 void order_marks(std::u32string& text) {
-  const auto is_mark = [](char32_t code) { return code >= 0x300 && combining_class(code) != 0; };
   for (auto at = text.begin(); at != text.end();) {
-    at = std::find_if(at, text.end(), is_mark);
-    const auto end = std::find_if_not(at, text.end(), is_mark);
+    at = std::find_if(at, text.end(), is_ordered);
+    const auto end = std::find_if_not(at, text.end(), is_ordered);
     if (end - at > 1)
       std::stable_sort(at, end,
                        [](char32_t a, char32_t b) { return combining_class(a) < combining_class(b); });

@@ -35,6 +35,8 @@ void append_lowercase(char32_t code, std::string& out);
 void decode(std::string_view text, std::u32string& out);
 /// Appends the full decomposition of a code point, not yet in canonical order.
 void append_decomposed(char32_t code, bool compatibility, std::u32string& out);
+/// Whether canonical order may move a code point.
+bool is_ordered(char32_t code);
 /// Sorts combining marks into canonical order.
 void order_marks(std::u32string& text);
 /// Appends the normal form of valid UTF-8.

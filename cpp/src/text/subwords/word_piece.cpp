@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "sentencode/error.h"
-#include "text/short_words.h"
 #include "text/subwords/json_fields.h"
 #include "text/subwords/model.h"
+#include "text/subwords/word_table.h"
 
 namespace sentencode {
 namespace {
@@ -21,11 +21,15 @@ class WordModel : public SubwordModel {
                      std::size_t most_characters = std::numeric_limits<std::size_t>::max())
       : most_characters_(most_characters),
         vocabulary_(vocabulary_of(fields.object("vocab"), fields.name_of("vocab"))),
-        short_words_(vocabulary_.tokens()),
+        table_(vocabulary_.count()),
         unknown_(vocabulary_.id(fields.text("unk_token"))) {
     ST_CHECK(unknown_ >= 0, Unsupported, "tokenizer.json: ", fields.name_of("unk_token"), " '",
              fields.text("unk_token"), "' is not in ", fields.name_of("vocab"),
              ", so that unknown words would be errors");
+    for (std::int32_t i = 0; i < vocabulary_.count(); ++i) {
+      const std::string_view token = vocabulary_.tokens()[i];
+      if (!token.empty()) table_.add(token, vocabulary_.id_at(i));
+    }
   }
 
   const SubwordVocabulary& vocabulary() const override { return vocabulary_; }
@@ -36,44 +40,42 @@ class WordModel : public SubwordModel {
   }
 
   void append_ids(std::span<const std::string_view> words, std::vector<std::int32_t>& ids) const override {
-    constexpr std::size_t kAtOnce = 256;
-    std::array<std::int32_t, kAtOnce> found;
-    std::array<std::uint64_t, kAtOnce> hashes;
-    std::array<std::uint8_t, kAtOnce> rare;  // indices of words that are not in short_words_
+    constexpr std::size_t kAtOnce = 64;
+    std::array<WordTable::Key, kAtOnce> keys;
     while (!words.empty()) {
-      const auto piece = words.first(std::min(words.size(), kAtOnce));
-      std::size_t left = 0;
-      for (std::size_t i = 0; i < piece.size(); ++i) {
-        found[i] = short_words_.find(piece[i]);
-        rare[left] = static_cast<std::uint8_t>(i);
-        left += found[i] == StringTable::kMissing;
+      const auto some = words.first(std::min(words.size(), kAtOnce));
+      for (std::size_t i = 0; i < some.size(); ++i) {
+        keys[i] = WordTable::key_of(some[i]);
+        table_.prefetch(keys[i]);
       }
-      vocabulary_.tokens().find(piece, std::span(rare).first(left), hashes, found);
-      for (std::size_t i = 0; i < piece.size(); ++i) {
-        if (!is_short(piece[i])) [[unlikely]] {
+      for (std::size_t i = 0; i < some.size(); ++i) {
+        if (some[i].size() > most_characters_ && is_long(some[i])) [[unlikely]] {
           ids.push_back(unknown_);
-        } else if (found[i] != StringTable::kMissing) [[likely]] {
-          ids.push_back(vocabulary_.id_at(found[i]));
+        } else if (const std::int32_t id = table_.id(some[i], keys[i]); id >= 0) [[likely]] {
+          ids.push_back(id);
         } else {
-          append_parts(piece[i], ids);
+          append_parts(some[i], ids);
         }
       }
-      words = words.subspan(piece.size());
+      words = words.subspan(some.size());
     }
   }
+
+ protected:
+  const WordTable& table() const { return table_; }
+  std::size_t most_characters() const { return most_characters_; }
 
  private:
   /// Appends the ids of a word that is not in the vocabulary.
   virtual void append_parts(std::string_view word, std::vector<std::int32_t>& ids) const = 0;
 
-  bool is_short(std::string_view word) const {
-    return word.size() <= most_characters_ ||
-           static_cast<std::size_t>(std::ranges::count_if(word, begins_character)) <= most_characters_;
+  bool is_long(std::string_view word) const {
+    return static_cast<std::size_t>(std::ranges::count_if(word, begins_character)) > most_characters_;
   }
 
   const std::size_t most_characters_;  // longer words are unknown
   const SubwordVocabulary vocabulary_;
-  const ShortWords short_words_;
+  WordTable table_;
   const std::int32_t unknown_;
 };
 
@@ -93,28 +95,33 @@ class WordPiece final : public WordModel {
  public:
   explicit WordPiece(const JsonFields& fields)
       : WordModel(fields, static_cast<std::size_t>(fields.whole("max_input_chars_per_word",
-                                                                std::numeric_limits<std::int64_t>::max()))) {
+                                                                std::numeric_limits<std::int64_t>::max()))),
+        continuing_(vocabulary().count()) {
     const std::string& prefix = fields.text("continuing_subword_prefix");
     const StringTable& tokens = vocabulary().tokens();
     for (std::int32_t i = 0; i < tokens.size(); ++i) {
       const std::string_view token = tokens[i];
-      longest_token_ = std::max(longest_token_, token.size());
       if (!token.starts_with(prefix) || token.size() == prefix.size()) continue;
       continuing_.add(token.substr(prefix.size()), vocabulary().id_at(i));
-      longest_continuing_ = std::max(longest_continuing_, token.size() - prefix.size());
     }
+    // A word is split in at most as many steps as it has characters times those of the longest token.
+    constexpr double kMostSteps = 1 << 22;
+    const double steps = static_cast<double>(most_characters()) * static_cast<double>(table().longest());
+    ST_CHECK(steps <= kMostSteps, Unsupported, "tokenizer.json: ", fields.name_of("max_input_chars_per_word"),
+             " is ", most_characters(), " and the longest token has ", table().longest(),
+             " bytes, so that words could take quadratic time");
   }
 
  private:
   void append_parts(std::string_view word, std::vector<std::int32_t>& ids) const override {
     const std::size_t before = ids.size();
     for (std::size_t begin = 0; begin < word.size();) {
-      const SubwordVocabulary& pieces = begin == 0 ? vocabulary() : continuing_;
-      std::size_t size = std::min(word.size() - begin, begin == 0 ? longest_token_ : longest_continuing_);
+      const WordTable& tokens = begin == 0 ? table() : continuing_;
+      std::size_t size = std::min(word.size() - begin, tokens.longest());
       std::int32_t id = -1;
       for (; size > 0; --size) {
         if (begin + size < word.size() && !begins_character(word[begin + size])) continue;
-        if (id = pieces.id(word.substr(begin, size)); id >= 0) break;
+        if (id = tokens.id(word.substr(begin, size)); id >= 0) break;
       }
       if (id < 0) {
         ids.resize(before);
@@ -125,8 +132,7 @@ class WordPiece final : public WordModel {
     }
   }
 
-  SubwordVocabulary continuing_;  // without their prefix
-  std::size_t longest_token_ = 0, longest_continuing_ = 0;
+  WordTable continuing_;  // tokens without their prefix
 };
 
 }  // namespace
