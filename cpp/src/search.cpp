@@ -59,24 +59,38 @@ void normalize_panel(const StoredKernels& kernels, PanelOf<float>& panel, float*
   }
 }
 
+/// Queries that are faster one by one than as a part of a group.
+constexpr std::int64_t few_queries(std::int64_t group) { return (group + 2) / 3; }
+
 /// Bits of up to 32 packed rows, 64 in a column.
 void load_bits(const StoredRows& rows, std::int64_t first, std::int64_t count,
                PanelOf<std::uint64_t>& panel) {
-  const std::int64_t bytes = stored_bytes(rows.precision, rows.dim);
+  const std::int64_t bytes = stored_bytes(rows.precision, rows.dim), whole = bytes / 8;
   const std::uint64_t offsets = byte_offset(rows.precision) * 0x0101010101010101U;
-  const unsigned beyond = rows.dim % 8 == 0 ? 0 : 255U >> (rows.dim % 8);  // bits of the last byte
+  const auto left = static_cast<unsigned>(bytes % 8);  // bytes of the last column
+  const std::uint64_t kept = left == 0 ? 0 : ~std::uint64_t{0} >> (64 - 8 * left);
+  // Bits of the last byte beyond the dimensions must be 0.
+  const unsigned beyond = rows.dim % 8 == 0 ? 0 : 255U >> (rows.dim % 8);
+  unsigned extra = 0;
   for (std::int64_t i = 0; i < count; ++i) {
     const std::byte* row = rows.row(first + i);
-    for (std::int64_t w = 0; 8 * w < bytes; ++w) {
-      const std::int64_t some = std::min<std::int64_t>(8, bytes - 8 * w);
-      std::uint64_t word = 0;
-      std::memcpy(&word, row + 8 * w, static_cast<std::size_t>(some));
-      panel[static_cast<std::size_t>(w)].rows[i] = word ^ (offsets >> (64 - 8 * some));
+    for (std::int64_t w = 0; w < whole; ++w) {
+      std::uint64_t word;
+      std::memcpy(&word, row + 8 * w, 8);
+      panel[static_cast<std::size_t>(w)].rows[i] = word ^ offsets;
     }
-    const auto last = [&] { return static_cast<unsigned>(row[bytes - 1]) ^ byte_offset(rows.precision); };
-    ST_CHECK(beyond == 0 || (last() & beyond) == 0, InvalidInput, "corpus: a packed row has bits beyond the ",
-             rows.dim, " dimensions of the queries");
+    if (left > 0) {
+      std::uint64_t word = 0;
+      for (unsigned b = 0; b < left; ++b) {
+        word |= std::to_integer<std::uint64_t>(row[8 * whole + b]) << (8 * b);
+      }
+      panel[static_cast<std::size_t>(whole)].rows[i] = word ^ (offsets & kept);
+    }
+    if (beyond != 0)
+      extra |= (std::to_integer<unsigned>(row[bytes - 1]) ^ byte_offset(rows.precision)) & beyond;
   }
+  ST_CHECK(extra == 0, InvalidInput, "corpus: a packed row has bits beyond the ", rows.dim,
+           " dimensions of the queries");
 }
 
 }  // namespace
@@ -170,7 +184,8 @@ void NearestRows::add(const StoredRows& rows) {
   const std::int64_t group = stored_kernels().group;
   const std::int64_t most = std::clamp(kQueryFloats / std::max<std::int64_t>(dim, 1), group, kMostQueries);
   const std::int64_t at_once = std::min(queries(), most / group * group);
-  const std::int64_t padded = std::max((at_once + group - 1) / group, std::int64_t{1}) * group;
+  const std::int64_t padded = at_once <= few_queries(group) ? std::max<std::int64_t>(at_once, 1)
+                                                            : (at_once + group - 1) / group * group;
   const std::int64_t width = std::min(kTile / padded, rows.rows + kPanelRows - 1) / kPanelRows * kPanelRows;
   Matrix tile(padded, width);
   for (std::int64_t first = 0; first < rows.rows; first += width) {
@@ -201,7 +216,7 @@ void NearestRows::scores(const StoredRows& rows, std::int64_t begin, std::int64_
                                                            panel.data());
     if (similarity_ == Similarity::cosine) normalize_panel(kernels, panel, factors);
     std::int64_t i = 0;
-    for (; some - i > (group + 2) / 3; i += group) {  // a few are faster one by one
+    for (; some - i > few_queries(group); i += group) {
       kernels.scores(packed_.data() + (query + i) * dim, panel.data(), dim, factors, out + i * stride,
                      stride);
     }
