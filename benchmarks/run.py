@@ -22,6 +22,7 @@ ORDER = {
     "parse": "--rounds 1",
     "encode": "--rounds 1 --sentences 50000",
     "laes": "--rounds 1 --dense-sentences 100 --stsb-sentences 100 --sentences 300 --large 200",
+    "static_models": "--rounds 1 --sentences 20000",
     "evaluate": "--rounds 1 --quick",
     "batches": "--rounds 1 --sentences 20000",
     "softmax_loss": "--rounds 1 --rows 128 --features 64 --words 1000",

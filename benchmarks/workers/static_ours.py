@@ -1,0 +1,62 @@
+"""A static model, encoded by ours."""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+from pathlib import Path
+
+from inputs import measure, sentences
+
+import sentencode as se
+
+
+def shortest(function, calls=7):
+    """Seconds of the fastest of some calls."""
+    times = []
+    for _ in range(calls):
+        begin = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - begin)
+    return min(times)
+
+
+def peak():
+    """Largest resident memory so far, in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("--sentences", type=Path, required=True)
+    parser.add_argument("--rows", type=Path, required=True)
+    args = parser.parse_args()
+    texts = sentences(args.sentences)
+    files = [path for path in args.folder.rglob("*") if path.is_file()]
+    before = peak()
+    encoder = se.load(args.folder)
+    encoder.encode(texts[:10_000])
+    table = sum(path.stat().st_size for path in files if path.suffix == ".safetensors")
+    beyond = peak() - before - table
+    opening = shortest(lambda: se.load(args.folder))
+    reading = shortest(lambda: [path.read_bytes() for path in files])
+    tokens = encoder.tokenizer_(texts[:20_000])
+    measure(
+        f"sentencode, {se.num_threads()} threads",
+        encoder.encode,
+        texts,
+        args.rows,
+        calls=5,
+        opening=opening,
+        reading=reading,
+        beyond=beyond / 2**20,
+        bytes=sum(len(text.encode()) for text in texts) / len(texts),
+        tokens=sum(map(len, tokens)) / len(tokens),
+        row_bytes=table // len(encoder.vectors),
+    )
+
+
+if __name__ == "__main__":
+    main()
