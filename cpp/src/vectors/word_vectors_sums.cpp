@@ -37,7 +37,8 @@ void WordVectors::sum(const RaggedIds& of, std::span<const std::int32_t> ids, co
   const bool weighted = weights != nullptr || scaled || scale != 1.0F;
   const auto last =
       static_cast<std::int32_t>(this->rows() - 1);  // its weight is that of rows made of subwords
-  bool add = false;
+  Vector block;  // the sum of one call: errors of rounding grow with the number of blocks, not of words
+  bool first = true;
   do {
     const auto piece = ids.first(std::min(ids.size(), kRows));
     for (std::size_t i = 0; i < piece.size(); ++i) {
@@ -45,8 +46,10 @@ void WordVectors::sum(const RaggedIds& of, std::span<const std::int32_t> ids, co
       factors[i] = weights != nullptr ? scale * weights[std::min(piece[i], last)] : scale;
       if (scaled) factors[i] *= scale_of(of, piece[i]);
     }
+    if (!first) block.resize(dim());
     kernel(rows.data(), weighted ? factors.data() : nullptr, static_cast<std::int64_t>(piece.size()), dim(),
-           std::exchange(add, true), out);
+           false, first ? out : block.data());
+    if (!std::exchange(first, false)) Eigen::Map<Vector>(out, dim()) += block;
     ids = ids.subspan(piece.size());
   } while (!ids.empty());
 }

@@ -353,6 +353,15 @@ TEST(WordVectors, SurvivesDamagedFiles) {
   EXPECT_LT(opened, 3900);
 }
 
+TEST(WordVectors, SumsOfManyWordsAreExactToAMillionth) {
+  const Matrix row = Matrix::Constant(1, 3, 0.1F);
+  const auto vectors = WordVectors::from_array(strings({"a"}), view(row));
+  const std::vector<std::int32_t> ids(5000, 0);
+  Vector sum(3);
+  vectors->sum(ids, nullptr, sum.data());
+  EXPECT_NEAR(sum[2], 5000 * static_cast<double>(0.1F), 500 * 1e-6);
+}
+
 TEST(WordVectors, ReadsAMatrixOfAnotherLibrary) {
   const TemporaryFolder folder;
   const Matrix rows =

@@ -143,8 +143,9 @@ class WordVectors {
   /// out [size(), dim]: The rows of all words.
   void matrix(float* out) const;
   /// out [dim] = sum_i weights[ids[i]] row(ids[i]), with weights [rows()], or null for all one. Terms are
-  /// added in the order of ids, so that a sum depends on nothing else. The hot loop of encoding. `of`: the
-  /// lookup, if it may have made rows of subwords, which have the weight of the table's last row.
+  /// added in the order of ids, in blocks of 64, so that a sum depends on nothing else. The hot loop of
+  /// encoding. `of`: the lookup, if it may have made rows of subwords, which have the weight of the table's
+  /// last row.
   void sum(std::span<const std::int32_t> ids, const float* weights, float* out) const;
   void sum(const RaggedIds& of, std::span<const std::int32_t> ids, const float* weights, float* out) const;
   /// out [sentences.size(), dim]: row i is the same sum over sentences[i], faster because rows are
