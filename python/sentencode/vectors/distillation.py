@@ -108,7 +108,7 @@ def distill(
     if not isinstance(tokenizer, Tokenizer):
         tokenizer = Tokenizer(tokenizer, lowercase=lowercase)
     texts = _texts(sentences)
-    special: set[str] = set()  # tokens of no text
+    special: set[str] | None = None  # tokens of no text
     if isinstance(words, str):
         tokenizer = _pieces(teacher, words, texts, max_words, tokenizer)
         special = special_tokens(tokenizer)
@@ -128,9 +128,10 @@ def distill(
     embedder = _embedder(teacher, cache, sample)
     with stage("teacher: words", progress, "words") as report:
         word_embeddings = _embeddings(embedder, word_texts, report, dim)
-    word_embeddings[[word in special for word in vocabulary.words]] = 0
+    if special:
+        word_embeddings[[word in special for word in vocabulary.words]] = 0
     nonzero = word_embeddings.any(axis=1)
-    if not special:
+    if special is None:
         _warn_of_zeros(embedder, np.logical_not(nonzero), vocabulary.words, "words")
     word_embeddings[nonzero] -= word_embeddings[nonzero].mean(axis=0)
     with stage("teacher: sentences", progress, "sentences") as report:
