@@ -7,6 +7,7 @@
 #include "sentencode/error.h"
 #include "sentencode/text/utf8.h"
 #include "text/subwords/json_fields.h"
+#include "text/subwords/precompiled.h"
 #include "text/subwords/unicode.h"
 
 namespace sentencode {
@@ -186,8 +187,14 @@ void SubwordNormalizers::add(const nlohmann::json& normalizer, const std::string
   const JsonFields fields(normalizer, name);
   const std::string& type = fields.text("type");
   if (type != "Sequence") {
-    steps_.push_back(step(type, fields));
-    growth_ *= growth_of(type, fields);
+    if (type == "Precompiled") {
+      auto [map, growth] = precompiled_normalizer(fields);
+      steps_.push_back(std::move(map));
+      growth_ *= growth;
+    } else {
+      steps_.push_back(step(type, fields));
+      growth_ *= growth_of(type, fields);
+    }
     ST_CHECK(steps_.size() <= kMaxSubwordSteps, Unsupported, "tokenizer.json: normalizer has more than ",
              kMaxSubwordSteps, " steps");
     bert_.reset();

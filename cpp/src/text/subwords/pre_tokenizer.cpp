@@ -9,7 +9,9 @@
 
 #include "sentencode/error.h"
 #include "sentencode/text/utf8.h"
+#include "text/subwords/byte_level.h"
 #include "text/subwords/json_fields.h"
+#include "text/subwords/patterns.h"
 #include "text/subwords/unicode.h"
 
 namespace sentencode {
@@ -209,6 +211,11 @@ void SubwordPreTokenizers::add(const nlohmann::json& pre_tokenizer, const std::s
         fields.has("length") ? fields.whole("length", std::numeric_limits<std::int64_t>::max()) : 5;
     fields.check(length > 0, "length", "positive");
     steps_.push_back(fixed_length(static_cast<std::size_t>(length)));
+  } else if (type == "ByteLevel") {
+    steps_.push_back(byte_level_pre_tokenizer(fields));
+    growth_ *= fields.flag("add_prefix_space") ? 4 : 2;
+  } else if (type == "Split") {
+    steps_.push_back(split_pre_tokenizer(fields, choice_in<DelimiterBehavior>(fields)));
   } else if (type == "Metaspace") {
     Metaspace step = metaspace(fields);
     needs_begin_ = needs_begin_ || step.scheme == PrependScheme::first;

@@ -26,6 +26,8 @@ std::unique_ptr<const SubwordModel> model_of(const nlohmann::json& json) {
   const std::string& type = JsonFields(json, "model").text("type");
   if (type == "WordPiece") return word_piece_model(json);
   if (type == "WordLevel") return word_level_model(json);
+  if (type == "Unigram") return unigram_model(json);
+  if (type == "BPE") return bpe_model(json);
   throw Unsupported(concat("tokenizer.json: model has the type '", type, "', which is not supported"));
 }
 
