@@ -44,13 +44,14 @@ void SubwordModel::append_ids(std::span<const std::string_view> words, std::vect
 
 SubwordVocabulary vocabulary_of(const nlohmann::json& tokens, std::string_view field) {
   std::vector<std::pair<std::int32_t, std::string_view>> by_id;  // frequent tokens often have small ids
+  by_id.reserve(tokens.size());
   for (const auto& [token, id] : tokens.items()) {
     const bool good = id.is_number_unsigned() && id <= std::numeric_limits<std::int32_t>::max();
     ST_CHECK(good, FormatError, "tokenizer.json: ", field, "['", token, "'] must be a whole number, got ",
              JsonFields::shown(id));
     by_id.emplace_back(id.get<std::int32_t>(), token);
   }
-  std::ranges::sort(by_id);
+  std::ranges::sort(by_id, {}, &std::pair<std::int32_t, std::string_view>::first);
   SubwordVocabulary vocabulary;
   for (const auto& [id, token] : by_id) vocabulary.add(token, id);
   return vocabulary;
