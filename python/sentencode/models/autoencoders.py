@@ -48,6 +48,7 @@ class _Autoencoder(NeuralEncoder):
     """An encoder whose network reconstructs sentences."""
 
     task_class = Autoencoding
+    _reads_end = True
 
     def reconstruct(
         self,
@@ -185,6 +186,7 @@ class MeanMaxAAE(_LatentAttention):
     """
 
     network_class = MeanMaxNetwork
+    _onnx = "mean_max"
     _presets = {  # noqa: RUF012
         "paper": {**_PAPER_LAYERS, "positions": "sinusoidal"},
         "reference": {**_REFERENCE_LAYERS, "positions": "learnt"},
@@ -218,6 +220,7 @@ class RAE(_LatentAttention):
     """
 
     network_class = LSTMAutoencoderNetwork
+    _onnx = "recurrent"
     _presets = {"paper": _PAPER_LAYERS, "reference": _REFERENCE_LAYERS}  # noqa: RUF012
 
 
@@ -241,6 +244,7 @@ class LSTMSDAE(_Autoencoder):
     """
 
     network_class = DenoisingNetwork
+    _onnx = "recurrent"
     _presets = {"paper": _PAPER, "reference": _REFERENCE}  # noqa: RUF012
 
 
@@ -265,4 +269,5 @@ class CNNLSTMAE(_Autoencoder):
     """
 
     network_class = CNNLSTMAutoencoderNetwork
+    _onnx = "convolutional"
     _presets = {"paper": _PAPER, "reference": _REFERENCE}  # noqa: RUF012

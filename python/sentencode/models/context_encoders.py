@@ -160,6 +160,7 @@ class RNNCNN(NeuralEncoder):
 
     network_class = ContextNetwork
     task_class = FollowingWords
+    _onnx = "recurrent"
     _renamed: ClassVar[dict[str, str]] = {"predict": "following_words"}
     training_defaults: ClassVar[dict[str, Any]] = {**NeuralEncoder.training_defaults, "learning_rate": 5e-4}
     hidden: Any
@@ -230,4 +231,5 @@ class SkipThoughts(NeuralEncoder):
 
     network_class = SkipThoughtsNetwork
     task_class = Surroundings
+    _onnx = "recurrent"
     training_defaults: ClassVar[dict[str, Any]] = {**NeuralEncoder.training_defaults, "learning_rate": 5e-4}

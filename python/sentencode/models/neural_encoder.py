@@ -97,6 +97,8 @@ class NeuralEncoder(CoreEncoder):
     _computed: ClassVar[tuple[str, ...]] = ()  # network options whose default depends on other parameters
     _renamed: ClassVar[dict[str, str]] = {}  # network options, and parameters of old files, by other names
     _unsaved: ClassVar[tuple[str, ...]] = ("vectors", "vocabulary")  # parameters that are not in files
+    _onnx: ClassVar[str] = ""  # which graph of `models.onnx` computes its embeddings
+    _reads_end: ClassVar[bool] = False  # whether the network reads a symbol after the last word
     _network_options: ClassVar[tuple[str, ...]] = ()  # of the network, without those that the task decides
 
     seed: Any

@@ -33,7 +33,7 @@ def export(encoder: NeuralEncoder, folder: str | os.PathLike[str]) -> None:
     `encode`.
 
     Args:
-        encoder: Fitted MeanMaxAAE, RAE, LSTMSDAE, CNNLSTMAE, RNNCNN or SkipThoughts.
+        encoder: Fitted autoencoder or context encoder of this package.
         folder: Folder; it is created, and files of these names are replaced.
 
     Raises:
@@ -41,20 +41,12 @@ def export(encoder: NeuralEncoder, folder: str | os.PathLike[str]) -> None:
             tokenizer is neither "punctuation" nor "whitespace".
         ValueError: The model would have 2 GB or more, the largest size of a file of ONNX.
         ImportError: onnx is missing.
-
-    Example:
-        >>> import pathlib, tempfile, sentencode as se
-        >>> from sentencode.models import onnx
-        >>> vectors = se.WordVectors.from_array(["the", "cat", "sat"], np.eye(3, dtype=np.float32))
-        >>> rae = se.RAE(vectors, hidden=4, heads=2, min_length=1, max_steps=1, validate_every=None)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     onnx.export(rae.fit(["the cat sat", "the cat"]), folder)
-        ...     sorted(path.name for path in pathlib.Path(folder).iterdir())
-        ['model.onnx', 'tokenizer.json']
     """
-    kind = type(encoder).__name__
-    if kind not in _FAMILIES:
-        raise NotImplementedError(f"export: expected {', '.join(_FAMILIES)}, got {kind}")
+    if encoder._onnx not in _GRAPHS:
+        raise NotImplementedError(
+            "export: expected an autoencoder or a context encoder of this package, got "
+            f"{type(encoder).__name__}"
+        )
     if encoder.words_.oov != "skip":
         raise NotImplementedError(
             f"export: expected word vectors with oov='skip', got {encoder.words_.oov!r}"
@@ -68,10 +60,10 @@ def export(encoder: NeuralEncoder, folder: str | os.PathLike[str]) -> None:
     padding = {"strategy": "BatchLongest", "pad_to_multiple_of": None, "pad_id": 0, "pad_type_id": 0}
     content |= {"padding": {**_RIGHT, **padding, "pad_token": next(iter(content["model"]["vocab"]))}}
     state = {name: weight.cpu().numpy() for name, weight in encoder.network.state_dict().items()}
-    end = state["table.weight"][encoder.network._config["end"]] if kind in _WITH_END else None
+    end = state["table.weight"][encoder.network._config["end"]] if encoder._reads_end else None
     graph = _Graph(rows, end)
     parts = {name.removeprefix("encoder."): array for name, array in state.items()}
-    model = graph.model(_FAMILIES[kind](graph, parts, encoder.settings()), encoder.dim)
+    model = graph.model(_GRAPHS[encoder._onnx](graph, parts, encoder.settings()), encoder.dim)
     target = make_folder(as_path(folder))
     for name, data in (("model.onnx", model), ("tokenizer.json", json.dumps(content).encode())):
         with whole_file(target / name) as file:
@@ -240,7 +232,7 @@ def _recurrent(g: _Graph, parts: dict[str, Any], o: dict[str, Any]) -> str:
 
 
 def _convolutions(g: _Graph, parts: dict[str, Any], o: dict[str, Any]) -> str:
-    """CNNLSTMAE: the largest value of each filter, over the windows within the sentence."""
+    """Convolutions: the largest value of each filter, over the windows within the sentence."""
     x = g("Transpose", g("Where", g.is_word, g.x, g.zero), perm=[0, 2, 1])  # [B, E, T]
     lengths = g("Cast", g.lengths, to=g.onnx.TensorProto.INT64)  # [B, 1]
     pooled = []
@@ -254,9 +246,8 @@ def _convolutions(g: _Graph, parts: dict[str, Any], o: dict[str, Any]) -> str:
     return str(g("Concat", *pooled, axis=1))
 
 
-_FAMILIES: dict[str, Callable[[_Graph, dict[str, Any], dict[str, Any]], str]] = {
-    "MeanMaxAAE": _mean_max,
-    "CNNLSTMAE": _convolutions,
-    **dict.fromkeys(("RAE", "LSTMSDAE", "RNNCNN", "SkipThoughts"), _recurrent),
+_GRAPHS: dict[str, Callable[[_Graph, dict[str, Any], dict[str, Any]], str]] = {
+    "mean_max": _mean_max,
+    "recurrent": _recurrent,
+    "convolutional": _convolutions,
 }
-_WITH_END = ("MeanMaxAAE", "RAE", "LSTMSDAE", "CNNLSTMAE")  # networks that read the end of the sentence

@@ -86,7 +86,7 @@ def test_what_cannot_be_exported(tmp_path):
     words = se.WordVectors.default()
     pooling = {"hidden": 4, "layers": 1, "heads": 1, "attention_hidden": 4, "character_filters": 2}
     labelled = se.GeneralizedPooling(words, **pooling, **TRAINED, head=se.Classifier(hidden=4))
-    with pytest.raises(NotImplementedError, match=r"expected MeanMaxAAE, .*, got GeneralizedPooling"):
+    with pytest.raises(NotImplementedError, match="got GeneralizedPooling"):
         onnx.export(labelled.fit(LINES[:20], ["a", "b"] * 10), tmp_path)
     with pytest.raises(se.NotFittedError):
         onnx.export(se.RAE(words), tmp_path)

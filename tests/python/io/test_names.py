@@ -320,6 +320,7 @@ def calls():
         "Examples.open(path)": training.Examples.open,
         "Frequencies.read(path)": se.Frequencies.read,
         "History.from_csv(path)": training.History.from_csv,
+        "LinearEncoder.export(path)": sif.export,
         "LinearEncoder.save(path)": sif.save,
         "Moses.load(path)": text.Moses.load,
         "Moses.save(path)": moses.save,
