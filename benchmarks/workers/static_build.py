@@ -40,10 +40,13 @@ def main():
     for name, tokenizer in (("unigram", unigram(texts)), ("bpe", bpe(texts))):
         rows = np.random.default_rng(0).standard_normal((tokenizer.get_vocab_size(), DIM), dtype=np.float32)
         StaticModel(rows, tokenizer).save_pretrained(out / name)
+    # Both parts in a folder of ours: WordLlama 0.4 does not find the tokenizer in its own package.
     package = Path(wordllama.__file__).parent
-    (out / "wordllama").mkdir()
-    for file in [*package.glob("weights/*_256.safetensors"), *package.glob("tokenizers/*.json")]:
-        shutil.copy(file, out / "wordllama" / file.name)
+    for part in ("weights/*_256.safetensors", "tokenizers/*.json"):
+        for file in package.glob(part):
+            target = out / "wordllama" / file.relative_to(package)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(file, target)
     out.rename(args.out)
 
 

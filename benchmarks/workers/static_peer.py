@@ -23,7 +23,7 @@ def opened(library, folder):
         return lambda texts: model.encode(texts, batch_size=1024, show_progress_bar=False)
     from wordllama import WordLlama
 
-    return WordLlama.load(dim=256).embed
+    return WordLlama.load(dim=256, cache_dir=folder).embed
 
 
 def main():
