@@ -35,8 +35,9 @@ WORDS = [*" ".join(TEXTS).split(), "unaffable", "[CLS]", "<s>", "##s", "don't"]
 
 
 def codes():
-    """All code points but surrogates."""
-    return [code for code in range(1, 0x110000) if not 0xD800 <= code < 0xE000]
+    """Code points: those of planes with assigned characters, and some of the others; no surrogates."""
+    planes = (range(1, 0xD800), range(0xE000, 0x34000), range(0x34000, 0x110000, 61), range(0xE0000, 0xE0200))
+    return [code for codes in planes for code in codes]
 
 
 def generated(count, seed):
