@@ -17,6 +17,7 @@
 #include "sentencode/linear/sif.h"
 #include "sentencode/linear/usif.h"
 #include "sentencode/parallel.h"
+#include "sentencode/text/subword_tokenizer.h"
 #include "sentencode/training/batch_loader.h"
 #include "sentencode/training/example_builder.h"
 #include "temporary_folder.h"
@@ -202,6 +203,35 @@ TEST(ConcurrentFiles, AreReadWhileKindsAreRegistered) {
   sif.save(folder.path("model"));
   const auto read = [&] { EXPECT_EQ(load_encoder(folder.path("model"))->kind(), "SIF"); };
   together(20, {read, read, [&] { register_encoder("OTHER", &load_encoder); }});
+}
+
+TEST(Concurrency, ThreadsFillTheWordCacheOfATokenizer) {
+  const std::string json = R"({"version": "1.0", "pre_tokenizer": {"type": "Whitespace"},
+    "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2, "abab": 3}, "merges": ["a b", "ab ab"]}})";
+  std::vector<std::string> words;  // all of one to ten letters
+  std::vector<std::vector<std::int32_t>> expected;
+  for (unsigned length = 1; length <= 10; ++length) {
+    for (unsigned bits = 0; bits < 1U << length; ++bits) {
+      std::string& word = words.emplace_back();
+      for (unsigned i = 0; i < length; ++i) word += (bits >> i & 1U) != 0 ? 'b' : 'a';
+      SubwordTokenizer::Scratch scratch;
+      static const auto alone = SubwordTokenizer::from_json(json);
+      alone->encode(word, scratch, expected.emplace_back());
+    }
+  }
+  for (int round = 0; round < 5; ++round) {
+    const auto shared = SubwordTokenizer::from_json(json);
+    const auto encode_all = [&] {
+      SubwordTokenizer::Scratch scratch;
+      std::vector<std::int32_t> ids;
+      for (std::size_t i = 0; i < words.size(); ++i) {
+        ids.clear();
+        shared->encode(words[i], scratch, ids);
+        ASSERT_EQ(ids, expected[i]) << words[i];
+      }
+    };
+    together(2, {encode_all, encode_all, encode_all});
+  }
 }
 
 }  // namespace

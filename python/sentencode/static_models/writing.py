@@ -137,8 +137,13 @@ def _whole_folder(target: Path, overwrite: bool) -> Iterator[Path]:
         yield temporary
         if occupied:
             old = temporary.with_name(f"{temporary.name}-old")
-            os.rename(target, old)
-            os.rename(temporary, target)
+            try:
+                os.rename(target, old)
+                os.rename(temporary, target)
+            except BaseException:  # also Ctrl-C: the old folder keeps its name
+                if old.exists() and not target.exists():
+                    os.rename(old, target)
+                raise
             shutil.rmtree(old)
         else:
             os.rename(temporary, target)

@@ -215,3 +215,23 @@ def test_tokens_without_vectors(tmp_path):
     units = se.Average(some, tokenizer=tokenizer, normalize=True)
     units.export(tmp_path / "b")
     np.testing.assert_allclose(se.load(tmp_path / "b").encode(TEXTS), units.encode(TEXTS), atol=1e-6)
+
+
+def test_an_interrupted_export_keeps_the_old_folder(tmp_path, monkeypatch):
+    encoder = se.Average({"cat": [1.0, 0.0], "dog": [0.0, 1.0]})
+    target = tmp_path / "pets"
+    encoder.export(target)
+    before = (target / "model.safetensors").read_bytes()
+    rename, calls = os.rename, []
+
+    def interrupted(source, name):
+        calls.append(name)
+        if len(calls) == 2:  # the new folder gets its name
+            raise KeyboardInterrupt
+        rename(source, name)
+
+    monkeypatch.setattr(os, "rename", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        se.Average({"fox": [2.0, 1.0]}).export(target, overwrite=True)
+    assert (target / "model.safetensors").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["pets"]
