@@ -31,7 +31,7 @@ constexpr std::int64_t stored_bytes(Precision p, std::int64_t dim) {
                                    : dim;
 }
 
-/// The range of each dimension in 256 steps. A stored byte stands for the middle of its step.
+/// The range of each dimension in 256 steps. A stored byte represents the middle of its step.
 struct Ranges {
   /// ranges [2, dim]: least and largest value. InvalidInput names a dimension that has no range.
   explicit Ranges(const ConstRef<float>& ranges);

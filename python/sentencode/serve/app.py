@@ -28,7 +28,7 @@ _Receive = Callable[[], Awaitable[_Message]]
 _Send = Callable[[_Message], Awaitable[None]]
 _JSON, _METRICS = "application/json", "text/plain; version=0.0.4; charset=utf-8"
 _ROUTES = {"/v1/embeddings": "POST", "/v1/models": "GET", "/health": "GET", "/metrics": "GET"}
-_PATIENCE = 60.0  # seconds for a client to send its request, and to receive the response
+_TIMEOUT = 60.0  # seconds for a client to send its request, and to receive the response
 
 # Estimated memory of a request; of a byte of its body, with its text; of a byte of its embeddings, with the
 # response.
@@ -105,7 +105,7 @@ class App:
             status, headers, body = await self._answer(path, scope, receive, memory)
             start = {"type": "http.response.start", "status": status, "headers": _encoded(headers, body)}
             await send(start)
-            await asyncio.wait_for(send({"type": "http.response.body", "body": body}), _PATIENCE)
+            await asyncio.wait_for(send({"type": "http.response.body", "body": body}), _TIMEOUT)
             known = path if path in _ROUTES else "other"
             self.metrics.add_request(known, status, time.perf_counter() - begin)
         except _DisconnectedError:
@@ -168,9 +168,9 @@ class App:
             raise self._too_large()
         memory.add(_REQUEST + _BODY * size)
         try:
-            body = await asyncio.wait_for(self._body(receive), _PATIENCE)
+            body = await asyncio.wait_for(self._body(receive), _TIMEOUT)
         except asyncio.TimeoutError:  # the built-in one since Python 3.11
-            raise ApiError(408, f"the body was not complete after {_PATIENCE:g} seconds") from None
+            raise ApiError(408, f"the body was not complete after {_TIMEOUT:g} seconds") from None
         request = parsed_request(body, self.name, self.encoder.dim, self._max_inputs)
         del body
         expansion = _BASE64 if request.base64 else _NUMBERS

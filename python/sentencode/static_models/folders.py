@@ -65,8 +65,8 @@ def recognised(path: Path) -> StaticFolder:
     if len(models) == 1:
         return models[0]
     if models:
-        found = " and ".join(f"{model.weights} ({model.library})" for model in models)
-        raise FormatError(f"{path}: several models, {found}: pass the folder or the file of one")
+        listed = " and ".join(f"{model.weights} ({model.library})" for model in models)
+        raise FormatError(f"{path}: several models, {listed}: pass the folder or the file of one")
     expected = "model.safetensors and tokenizer.json with config.json (model2vec) or modules.json "
     expected += "(sentence-transformers), or WordLlama's files"
     if (path / _PICKLED).exists():
@@ -209,8 +209,8 @@ def is_wordllama(path: Path) -> bool:
 
 def _wordllama_tokenizer(weights: Path) -> Path:
     name = f"{weights.stem.rpartition('_')[0]}{_WORDLLAMA}"
-    beside = weights.parent / name
-    return beside if beside.exists() else weights.parent.parent / "tokenizers" / name
+    in_same_folder = weights.parent / name
+    return in_same_folder if in_same_folder.exists() else weights.parent.parent / "tokenizers" / name
 
 
 def _wordllama(weights: Path) -> StaticFolder:

@@ -279,7 +279,7 @@ def test_too_many_requests(gated):
 
 
 def test_slow_clients(app, monkeypatch):
-    monkeypatch.setattr("sentencode.serve.app._PATIENCE", 0.05)
+    monkeypatch.setattr("sentencode.serve.app._TIMEOUT", 0.05)
     answer = ask(app, client=Client([]), parts=[])
     assert (answer.status, answer.error["type"]) == (408, "invalid_request_error")
     assert "not complete after 0.05 seconds" in answer.error["message"]
