@@ -45,6 +45,7 @@ sentencode encode --encoder minishlab/potion-base-8M lines.txt lines.npy
 sentencode encode --encoder sif.sentencode in.txt out.npy --precision int8 --ranges r.npy --calibrate some.txt
 zcat lines.gz | sentencode encode --encoder sif.sentencode - - > rows.npy
 sentencode encode --encoder sif.sentencode reviews/ --column text --id id --output rows/
+sentencode encode --encoder sif.sentencode reviews/ --output rows/ --precision int8 --calibrate some.txt
 sentencode encode --encoder sif.sentencode s3://bucket/in --output s3://bucket/rows --engine ray
 """
 
@@ -73,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--precision",
         choices=tuple(DTYPES),
         default="float32",
-        help="type of the embeddings: int8 and uint8 require --ranges; binary and ubinary pack one bit for "
+        help="type of the embeddings: int8 and uint8 require ranges; binary and ubinary pack one bit for "
         "each dimension into bytes",
     )
     parser.add_argument(
@@ -89,7 +90,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--calibrate",
         type=Path,
         metavar="TEXT",
-        help="if the file of --ranges does not exist, write the ranges of these sentences to it",
+        help="if the file of --ranges does not exist, write the ranges of these sentences to it; with "
+        "--output, ranges.npy in the folder is that file",
     )
     parser.add_argument("--normalize", action="store_true", help="normalize each embedding to length 1")
     parser.add_argument(
@@ -207,11 +209,10 @@ def _encode_folder(options: argparse.Namespace) -> str:
     """Encodes files into a folder, and returns its description."""
     from .. import scale
 
-    for name in ("batch_size", "truncate_dim", "ranges", "calibrate"):
-        if getattr(options, name) is not None:
-            raise UsageError(f"--{name.replace('_', '-')} excludes --output DIR")
-    if options.precision not in ("float32", "float16"):
-        raise UsageError(f"--precision {options.precision} excludes --output DIR")
+    if options.batch_size is not None:
+        raise UsageError("--batch-size excludes --output DIR")
+    if options.ranges is not None and options.calibrate is not None:
+        raise UsageError("with --output DIR, give either --ranges FILE or --calibrate TEXT")
     chosen = {
         name: default if getattr(options, name) is None else getattr(options, name)
         for name, (default, _) in _FOLDER_OPTIONS.items()
@@ -235,6 +236,9 @@ def _encode_folder(options: argparse.Namespace) -> str:
         column=options.column or "text",
         normalize=options.normalize,
         precision=options.precision,
+        truncate_dim=options.truncate_dim,
+        ranges=None if options.ranges is None else read_array(options.ranges),
+        calibrate=options.calibrate,
         overwrite=options.overwrite,
         show_progress_bar=not options.quiet,
         **chosen,

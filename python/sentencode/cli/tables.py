@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from ..scale.arrow import embedding_column, embedding_type, pyarrow
+from ..scale.arrow import embedding_column, embedding_encoding, embedding_type, pyarrow
 from ..scale.inputs import inputs_of
 from ..scale.shards import Columns, Shard, read
 from .errors import UsageError
@@ -75,7 +75,8 @@ def _write_parquet(array: Path, file: BinaryIO) -> None:
     rows = _mapped(array)
     arrow = pyarrow()
     schema = arrow.schema([("embedding", embedding_type(rows.shape[1], rows.dtype.name))])
-    with pyarrow("parquet").ParquetWriter(file, schema) as parquet:
+    encoding = embedding_encoding("embedding", rows.dtype.name)
+    with pyarrow("parquet").ParquetWriter(file, schema, **encoding) as parquet:
         for begin in range(0, len(rows), _ROWS):
             parquet.write_table(arrow.table([embedding_column(rows[begin : begin + _ROWS])], schema=schema))
 

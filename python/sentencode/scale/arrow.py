@@ -9,7 +9,15 @@ import numpy.typing as npt
 
 from .._extras import require
 
-__all__ = ["embedding_column", "embedding_rows", "embedding_type", "plain_column", "plain_type", "pyarrow"]
+__all__ = [
+    "embedding_column",
+    "embedding_encoding",
+    "embedding_rows",
+    "embedding_type",
+    "plain_column",
+    "plain_type",
+    "pyarrow",
+]
 
 
 def pyarrow(part: str = "") -> Any:
@@ -17,17 +25,32 @@ def pyarrow(part: str = "") -> Any:
     return require(f"pyarrow.{part}" if part else "pyarrow", "scale")
 
 
-def embedding_type(dim: int, precision: str) -> Any:
-    """The Arrow type of an embedding: a fixed-size list of `dim` "float32" or "float16"."""
+def embedding_type(width: int, dtype: str) -> Any:
+    """The Arrow type of an embedding: a fixed-size list of `width` numbers."""
     arrow = pyarrow()
-    return arrow.list_(arrow.from_numpy_dtype(np.dtype(precision)), dim)
+    return arrow.list_(arrow.from_numpy_dtype(np.dtype(dtype)), width)
+
+
+def embedding_encoding(name: str, dtype: str) -> dict[str, Any]:
+    """Keywords of `ParquetWriter` for a column of embeddings.
+
+    Parquet stores an int8 in four bytes, but the index of one of 256 values in one byte. Compression and
+    statistics would not make embeddings smaller.
+
+    Example:
+        >>> embedding_encoding("embedding", "float32")["use_dictionary"]
+        []
+    """
+    path = f"{name}.list.element"
+    dictionary = [path] if np.dtype(dtype).kind in "iu" else []
+    return {"use_dictionary": dictionary, "write_statistics": [], "compression": {path: "none"}}
 
 
 def embedding_column(rows: npt.NDArray[Any], absent: npt.NDArray[np.bool_] | None = None) -> Any:
     """A `pyarrow.FixedSizeListArray` of embeddings, without a copy.
 
     Args:
-        rows: Embeddings [n, dim], float32 or float16.
+        rows: Embeddings [n, width].
         absent: Mask [n] of the nulls. None: no nulls.
 
     Example:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..checks import checked_bool, checked_int, checked_str
+from ..quantization import Output, Precision
 from ..text.inputs import filled, is_blank, to_batch
 from .arrow import embedding_column, embedding_type, plain_column, pyarrow
 from .opened import SavedEncoder, computing
@@ -15,7 +16,6 @@ from .opened import SavedEncoder, computing
 __all__ = ["BatchEncoder"]
 
 Missing = Literal["zero", "null"]
-Precision = Literal["float32", "float16"]
 
 
 class BatchEncoder:
@@ -31,13 +31,23 @@ class BatchEncoder:
         column: Column with the sentences: text, bytes or lists of tokens.
         output: Column of the embeddings; an existing one is replaced.
         normalize: Whether to normalize each embedding to length 1.
-        precision: "float32" or "float16".
-        missing: Embedding of a sentence that is null or empty: "zero" or "null" (NaN in NumPy arrays). A
-            sentence of unknown words is zero in both cases.
+        precision: As for `Encoder.encode`.
+        truncate_dim: Likewise.
+        ranges: Likewise: the ranges of int8 and uint8.
+        missing: Embedding of a sentence that is null or empty: "zero" or "null" (NaN in NumPy arrays), which
+            requires floats. A sentence of unknown words is zero in both cases.
         threads: Number of threads. None: the worker's share (Ray's `num_cpus`, Spark's `spark.task.cpus`,
             the threads of Dask's worker); outside of engines, `num_threads()`.
         device: Device of a neural encoder, such as "cuda". None: as it was saved.
         **options: Keywords of `sentencode.load`: `tokenizer`, `trust_tokenizer`, `vectors`, `trust_vectors`.
+
+    Attributes:
+        dim: Dimensions of an embedding.
+        width: Numbers of an embedding: `dim`, or ceil(dim / 8) for "binary" and "ubinary".
+        dtype: Their type.
+
+    Raises:
+        ValueError: An option is invalid, or the precision requires ranges.
 
     Example:
         >>> import pyarrow, sentencode as se
@@ -58,6 +68,8 @@ class BatchEncoder:
         *,
         normalize: bool = False,
         precision: Precision = "float32",
+        truncate_dim: int | None = None,
+        ranges: npt.ArrayLike | None = None,
         missing: Missing = "zero",
         threads: int | None = None,
         device: str | None = None,
@@ -66,25 +78,23 @@ class BatchEncoder:
         self.column = checked_str("column", column)
         self.output = checked_str("output", output)
         self.normalize = checked_bool("normalize", normalize)
-        if precision not in ("float32", "float16"):
-            raise ValueError(f"precision must be 'float32' or 'float16', got {precision!r}")
         if missing not in ("zero", "null"):
             raise ValueError(f"missing must be 'zero' or 'null', got {missing!r}")
-        self.precision, self.missing = precision, missing
+        self.precision, self.truncate_dim, self.missing = precision, truncate_dim, missing
+        self.ranges = None if ranges is None else np.array(ranges, dtype=np.float32)
         self.threads = None if threads is None else checked_int("threads", threads, 1)
         self.saved = (
             encoder if isinstance(encoder, SavedEncoder) else SavedEncoder.of(encoder, options, device)
         )
+        stored = Output("BatchEncoder", self.saved.dim, precision, truncate_dim=truncate_dim, ranges=ranges)
+        self.dim, self.width, self.dtype = stored.dim, stored.width, stored.dtype
+        if missing == "null" and self.dtype.kind != "f":
+            raise ValueError(f"precision={precision!r} has no NaN; use missing='zero'")
 
     @classmethod
     def of(cls, encoder: Any, options: dict[str, Any]) -> BatchEncoder:
         """A `BatchEncoder` unchanged, or a new one of an encoder and keywords."""
         return encoder if isinstance(encoder, BatchEncoder) else cls(encoder, **options)
-
-    @property
-    def dim(self) -> int:
-        """Dimensions of an embedding."""
-        return self.saved.dim
 
     @property
     def fingerprint(self) -> str:
@@ -94,10 +104,10 @@ class BatchEncoder:
     @property
     def arrow_type(self) -> Any:
         """Arrow type of the column of embeddings."""
-        return embedding_type(self.dim, self.precision)
+        return embedding_type(self.width, self.dtype.name)
 
     def rows(self, sentences: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
-        """The embeddings [n, dim] of a column of any library, and the mask [n] of nulls or None."""
+        """The embeddings [n, width] of a column of any library, and the mask [n] of nulls or None."""
         texts = _texts(sentences)
         encoder: Any = self.saved.open()
         with computing(self.threads):
@@ -105,6 +115,8 @@ class BatchEncoder:
                 texts,
                 normalize_embeddings=self.normalize,
                 precision=self.precision,
+                truncate_dim=self.truncate_dim,
+                ranges=self.ranges,
                 show_progress_bar=False,
             )
         if self.missing == "zero":
@@ -122,7 +134,7 @@ class BatchEncoder:
 
         Returns:
             The same kind of batch. The column is a `fixed_size_list` in Arrow, an `ArrowDtype` of it in
-            pandas, and an array [n, dim] in a dict.
+            pandas, and an array [n, width] in a dict.
 
         Raises:
             TypeError: `batch` is something else.

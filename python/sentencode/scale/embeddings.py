@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import FormatError
+from ..quantization import DTYPES
 from . import manifest as manifests
 from .arrow import embedding_rows, pyarrow
 from .folders import Folder
@@ -30,11 +31,14 @@ class Embeddings:
 
     Attributes:
         dim: Dimensions of an embedding.
+        width: Numbers of an embedding: `dim`, or ceil(dim / 8) of "binary" and "ubinary".
+        ranges: Ranges [2, dim] of int8 and uint8, for `semantic_search`; None for other precisions.
+        precision: Precision of the embeddings.
         fingerprint: Fingerprint of the encoder.
 
     Raises:
         FileNotFoundError: It has no manifest.
-        FormatError: The manifest is damaged.
+        FormatError: The manifest, or the file of ranges, is damaged.
         ValueError: The job is not finished.
 
     Example:
@@ -63,11 +67,18 @@ class Embeddings:
                 "job again"
             )
         self.manifest = manifest
-        self.dim = int(manifest["encoder"]["dim"])
+        options = manifest["options"]
+        self.precision = str(options["precision"])
+        if self.precision not in DTYPES:
+            raise FormatError(f"{self._folder.name_of(manifests.FILE)}: unknown precision {self.precision!r}")
+        self.dim = int(options["truncate_dim"] or manifest["encoder"]["dim"])
+        self.width = -(-self.dim // 8) if self.precision in ("binary", "ubinary") else self.dim
+        self.ranges: npt.NDArray[np.float32] | None = None
+        if options["ranges"] is not None:
+            self.ranges = manifests.load_ranges(self._folder, options["ranges"])
         self.fingerprint = str(manifest["encoder"]["fingerprint"])
         self._column = str(manifest["columns"]["embedding"])
         self._id: str | None = manifest["columns"]["id"]
-        self._precision = str(manifest["options"]["precision"])
 
     @property
     def files(self) -> list[str]:
@@ -85,7 +96,7 @@ class Embeddings:
 
         Yields:
             Ids [n], or indices from 0 if the job copied none; integers with nulls are objects. Embeddings
-            [n, dim]; nulls are NaN.
+            [n, width]; nulls are NaN.
         """
         begin = 0
         columns = [self._column] if self._id is None else [self._id, self._column]
@@ -102,15 +113,15 @@ class Embeddings:
         """All embeddings.
 
         Args:
-            out: Array or memory map [n, dim] to fill. None: a new array.
+            out: Array or memory map [n, width] to fill. None: a new array.
 
         Returns:
-            [n, dim], in the precision of the files.
+            [n, width], in the precision of the files.
         """
         if out is None:
-            out = np.empty((len(self), self.dim), dtype=self._precision)
-        elif out.shape != (len(self), self.dim):
-            raise ValueError(f"out must have the shape [{len(self)}, {self.dim}], got {list(out.shape)}")
+            out = np.empty((len(self), self.width), DTYPES[self.precision])
+        elif out.shape != (len(self), self.width):
+            raise ValueError(f"out must have the shape [{len(self)}, {self.width}], got {list(out.shape)}")
         begin = 0
         for _, rows in self.batches():
             out[begin : begin + len(rows)] = rows

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import os
 import time
 from collections.abc import Iterable
@@ -12,20 +14,24 @@ from pathlib import PurePath
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..checks import checked_bool, checked_str
 from ..errors import FormatError
 from ..files import as_name
 from ..progress import progress as progress_bar
+from ..quantization import Precision
 from ..sizes import bytes_of
+from ..text.corpus import Corpus
 from ..text.inputs import counted_from
 from . import manifest as manifests
-from .arrow import embedding_column, pyarrow
-from .batch_encoder import BatchEncoder, Missing, Precision
+from .arrow import embedding_column, embedding_encoding, pyarrow
+from .batch_encoder import BatchEncoder, Missing
 from .engines import Engine, engine_of, running
 from .folders import Folder, real_path
 from .inputs import inputs_of
 from .manifest import Manifest, Part
+from .opened import SavedEncoder
 from .shards import Columns, Shard, read, shards_of
 
 __all__ = ["encode"]
@@ -47,6 +53,9 @@ def encode(
     embedding: str = "embedding",
     normalize: bool = False,
     precision: Precision = "float32",
+    truncate_dim: int | None = None,
+    ranges: npt.ArrayLike | None = None,
+    calibrate: Any = None,
     missing: Missing = "zero",
     device: str | None = None,
     shard_size: int | str = "64MB",
@@ -73,7 +82,10 @@ def encode(
         id: Column of tables that is copied. None: rows are identified by their order.
         embedding: Name of the column of embeddings.
         normalize: As for `BatchEncoder`.
-        precision: Likewise.
+        precision: Likewise. int8 and uint8 require `ranges`, `calibrate`, or a folder that has ranges.
+        truncate_dim: Likewise.
+        ranges: Likewise. They are stored in the folder, as `ranges.npy`.
+        calibrate: File of sentences, or sentences, whose ranges are stored; an earlier job's are used again.
         missing: Likewise.
         device: Likewise.
         shard_size: Size of a shard, in bytes or as in "64MB".
@@ -111,30 +123,47 @@ def encode(
         raise ValueError(f"id and embedding are both {embedding!r}")
     size = bytes_of("shard_size", shard_size)
     checked_bool("overwrite", overwrite)
+    folder = Folder(output)
+    saved = SavedEncoder.of(encoder, options, device)
+    if precision in ("int8", "uint8") and ranges is None:
+        earlier = None if overwrite else _earlier_ranges(folder)
+        if earlier is None and calibrate is not None:
+            sentences = Corpus(calibrate) if isinstance(calibrate, (str, os.PathLike)) else calibrate
+            keywords = {"normalize_embeddings": normalize, "truncate_dim": truncate_dim}
+            earlier = saved.open().calibrate(sentences, **keywords)
+        if earlier is None:
+            raise ValueError(f"precision={precision!r} requires ranges, or calibrate: text that they are of")
+        ranges = earlier
     batches = BatchEncoder(
-        encoder,
+        saved,
         column,
         embedding,
         normalize=normalize,
         precision=precision,
+        truncate_dim=truncate_dim,
+        ranges=ranges,
         missing=missing,
         threads=threads,
-        device=device,
-        **options,
     )
+    stored = _npy(batches.ranges)
     paths = [inputs] if isinstance(inputs, (str, bytes, os.PathLike)) else list(inputs)
-    folder = Folder(output)
     _check_not_in(folder, paths)
     files = inputs_of(paths)
-    _check_contains_none(folder, [*(file.path for file in files), batches.saved.path])
+    _check_contains_none(folder, [*(file.path for file in files), saved.path])
     shards, columns = shards_of(files, columns, size)
     id_type = None if columns.id is None else str(columns.id_type)
     runner = engine_of(engine, workers=workers, threads=threads, device=device)
     batches.threads = runner.threads
-    made_from = {
-        "encoder": {"kind": batches.saved.kind, "fingerprint": batches.fingerprint, "dim": batches.dim},
+    made_from: dict[str, Any] = {
+        "encoder": {"kind": saved.kind, "fingerprint": saved.fingerprint, "dim": saved.dim},
         "columns": {"text": column, "id": id, "id_type": id_type, "embedding": embedding},
-        "options": {"normalize": batches.normalize, "precision": precision, "missing": missing},
+        "options": {
+            "normalize": batches.normalize,
+            "precision": precision,
+            "missing": missing,
+            "truncate_dim": truncate_dim,
+            "ranges": None if stored is None else hashlib.sha256(stored).hexdigest(),
+        },
         "shard_size": size,
         "inputs": [
             {"path": file.path, "format": file.format, "bytes": file.bytes, "identity": file.identity}
@@ -149,12 +178,34 @@ def encode(
         if before is not None and not overwrite:
             _check_same(folder, before, made_from)
             _adopt_parts(job, before, folder)
+        if before is not None and before["options"]["ranges"] != made_from["options"]["ranges"]:
+            folder.remove(manifests.RANGES)
         job.save(folder)
+        if stored is not None:
+            folder.write(manifests.RANGES, stored)
         _clean(job, before, folder)
         remaining = [shard for shard in shards if shard.number not in job.parts]
         with progress_bar(show_progress_bar, "encode", "B") as bar:
             _run(job, remaining, runner, _EncodeShard(batches, columns, folder, len(shards), job.tag), bar)
         return job.rows
+
+
+def _earlier_ranges(folder: Folder) -> npt.NDArray[np.float32] | None:
+    """The ranges of the folder's earlier job, if any."""
+    with suppress(FileNotFoundError):  # the job was killed before it wrote them
+        before = manifests.load(folder)
+        if before is not None and before["options"]["ranges"] is not None:
+            return manifests.load_ranges(folder, before["options"]["ranges"])
+    return None
+
+
+def _npy(ranges: npt.NDArray[np.float32] | None) -> bytes | None:
+    """The content of the file of ranges."""
+    if ranges is None:
+        return None
+    file = io.BytesIO()
+    np.save(file, ranges)
+    return file.getvalue()
 
 
 def _clean(job: Manifest, before: dict[str, Any] | None, folder: Folder) -> None:
@@ -292,25 +343,26 @@ class _EncodeShard:
         encoder, columns = self.encoder, self.columns
         id_fields = [] if columns.id is None else [(columns.id, columns.id_type)]
         schema = arrow.schema([*id_fields, (encoder.output, encoder.arrow_type)])
-        # Dictionaries, statistics and compression would not make embeddings smaller.
-        compression = {f"{encoder.output}.list.element": "none"} | {name: "zstd" for name, _ in id_fields}
-        rows = max(1, min(_ROWS, _ROW_GROUP // (encoder.dim * np.dtype(encoder.precision).itemsize)))
+        encoding = embedding_encoding(encoder.output, encoder.dtype.name)
+        for name, _ in id_fields:
+            encoding["compression"][name] = "zstd"
+            encoding["use_dictionary"].append(name)
+            encoding["write_statistics"].append(name)
+        rows = max(1, min(_ROWS, _ROW_GROUP // (encoder.width * encoder.dtype.itemsize)))
         written = 0
-        with self.folder.writing(manifests.file_of(shard.number, self.count, self.tag)) as file:
-            names = [name for name, _ in id_fields]
-            writer = parquet.ParquetWriter(
-                file, schema, use_dictionary=names, write_statistics=names, compression=compression
-            )
-            with writer:
-                for texts, ids in read(shard, columns, rows):
-                    try:
-                        with counted_from(written):
-                            embeddings = embedding_column(*encoder.rows(texts))
-                    except (TypeError, ValueError) as error:
-                        raise FormatError(f"{shard}: {error}") from error
-                    arrays = [] if ids is None else [_id_column(ids, schema.field(0), shard, written)]
-                    writer.write_batch(arrow.record_batch([*arrays, embeddings], schema=schema))
-                    written += len(embeddings)
+        with (
+            self.folder.writing(manifests.file_of(shard.number, self.count, self.tag)) as file,
+            parquet.ParquetWriter(file, schema, **encoding) as writer,
+        ):
+            for texts, ids in read(shard, columns, rows):
+                try:
+                    with counted_from(written):
+                        embeddings = embedding_column(*encoder.rows(texts))
+                except (TypeError, ValueError) as error:
+                    raise FormatError(f"{shard}: {error}") from error
+                arrays = [] if ids is None else [_id_column(ids, schema.field(0), shard, written)]
+                writer.write_batch(arrow.record_batch([*arrays, embeddings], schema=schema))
+                written += len(embeddings)
         return Part(written, file.bytes, file.checksum)
 
 

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import re
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from ..errors import FormatError
 from .folders import Folder
 from .shards import Shard
 
-__all__ = ["FILE", "Manifest", "Part", "file_of", "is_part", "load"]
+__all__ = ["FILE", "RANGES", "Manifest", "Part", "file_of", "is_part", "load", "load_ranges"]
 
 FILE = "manifest.json"
+RANGES = "ranges.npy"  # of int8 and uint8
 _FORMAT, _VERSION = "sentencode embeddings", 1
 _SHAPE: dict[str, Any] = {
     "version": int,
@@ -22,7 +27,13 @@ _SHAPE: dict[str, Any] = {
     "rows": int,
     "encoder": {"kind": str, "fingerprint": str, "dim": int},
     "columns": {"text": str, "id": (str, type(None)), "embedding": str},
-    "options": {"normalize": bool, "precision": str, "missing": str},
+    "options": {
+        "normalize": bool,
+        "precision": str,
+        "missing": str,
+        "truncate_dim": (int, type(None)),
+        "ranges": (str, type(None)),
+    },
     "shard_size": int,
     "inputs": [{"path": str, "bytes": int}],
     "parts": [{"file": str, "input": str, "begin": int, "end": int}],
@@ -125,6 +136,8 @@ def load(folder: Folder) -> dict[str, Any] | None:
     if isinstance(version, int) and version > _VERSION:
         raise FormatError(f"{name}: is of version {version}; this Sentencode reads up to {_VERSION}")
     try:
+        if isinstance(options := manifest.get("options"), dict):  # earlier versions had no such options
+            manifest["options"] = {"truncate_dim": None, "ranges": None} | options
         _check_shape(manifest, _SHAPE)
         for i, line in enumerate(manifest["parts"]):
             if "rows" in line:
@@ -134,6 +147,21 @@ def load(folder: Folder) -> dict[str, Any] | None:
     except ValueError as error:
         raise FormatError(f"{name}: is damaged: {error}") from None
     return dict(manifest)
+
+
+def load_ranges(folder: Folder, checksum: str) -> npt.NDArray[np.float32]:
+    """The ranges [2, dim] in a folder.
+
+    Raises:
+        FileNotFoundError: There are none.
+        FormatError: They are not those of the checksum.
+    """
+    content = folder.read(RANGES)
+    if hashlib.sha256(content).hexdigest() != checksum:
+        name = folder.name_of(RANGES)
+        raise FormatError(f"{name}: is damaged: its checksum is not that of the manifest")
+    ranges: npt.NDArray[np.float32] = np.load(io.BytesIO(content))
+    return ranges
 
 
 def _check_shape(value: Any, shape: Any, where: str = "it") -> None:

@@ -22,7 +22,8 @@ _POLL = 0.2  # seconds
 def encode(frame: Any, encoder: Any, **options: Any) -> Any:
     """Adds a column of embeddings to a data frame of Spark, by `mapInArrow`.
 
-    The column is `array<float>`: Spark has no fixed-size lists and no float16.
+    The column is `array<float>`, or `array<tinyint>` for int8 and binary: Spark has no fixed-size lists, no
+    float16 and no unsigned bytes.
 
     Args:
         frame: A `pyspark.sql.DataFrame`.
@@ -41,12 +42,12 @@ def encode(frame: Any, encoder: Any, **options: Any) -> Any:
     types = require("pyspark.sql.types", "spark")
     encoder = _encoder(encoder, options)
     fields = [field for field in frame.schema.fields if field.name != encoder.output]
-    added = types.StructField(encoder.output, types.ArrayType(types.FloatType(), False))
+    added = types.StructField(encoder.output, types.ArrayType(_number(encoder), False))
     return frame.mapInArrow(_Batches(encoder), types.StructType([*fields, added]))
 
 
 def udf(encoder: Any, *, batch_size: int = 1024, **options: Any) -> Any:
-    """A function from a column of text to a column of `array<float>`, for Spark's expressions and SQL.
+    """A function from a column of text to one of embeddings, as of `encode`, for Spark's expressions and SQL.
 
     Args:
         encoder: A `BatchEncoder`, or its first argument.
@@ -61,18 +62,25 @@ def udf(encoder: Any, *, batch_size: int = 1024, **options: Any) -> Any:
     """
     functions = require("pyspark.ml.functions", "spark")
     types = require("pyspark.sql.types", "spark")
+    batches = _encoder(encoder, options)
     return functions.predict_batch_udf(
-        _Predictor(_encoder(encoder, options)),
-        return_type=types.ArrayType(types.FloatType()),
+        _Predictor(batches),
+        return_type=types.ArrayType(_number(batches)),
         batch_size=batch_size,
     )
 
 
 def _encoder(encoder: Any, options: dict[str, Any]) -> BatchEncoder:
     batches = BatchEncoder.of(encoder, options)
-    if batches.precision != "float32":
-        raise ValueError(f"Spark has no {batches.precision}: leave precision at 'float32'")
+    if batches.dtype.name not in ("float32", "int8"):
+        raise ValueError(f"Spark has no {batches.dtype}: precision must be 'float32', 'int8' or 'binary'")
     return batches
+
+
+def _number(encoder: BatchEncoder) -> Any:
+    """Spark's type of the numbers of an embedding."""
+    types = require("pyspark.sql.types", "spark")
+    return types.FloatType() if encoder.dtype == "float32" else types.ByteType()
 
 
 class _Batches:
@@ -83,7 +91,7 @@ class _Batches:
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         arrow = pyarrow()
-        kind = arrow.list_(arrow.float32())
+        kind = arrow.list_(self.encoder.arrow_type.value_type)
         for batch in batches:
             encoded = self.encoder(batch)
             columns, names = list(encoded.columns), list(encoded.schema.names)

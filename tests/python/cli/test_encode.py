@@ -118,13 +118,6 @@ def test_quantized_with_stored_ranges(files, capsys, fails):
     fails(arguments(folder, "--calibrate", "x", "--overwrite"), "--calibrate requires --ranges FILE", 2)
     ranges.write_bytes(b"no array")
     fails(arguments(folder, *int8, "--overwrite"), "ranges.npy")
-    folder_options = ["--encoder", str(folder / "sif.sentencode"), str(folder / "lines.txt"), "--output"]
-    fails(
-        ["encode", *folder_options, str(folder / "out"), "--truncate-dim", "3"], "--truncate-dim excludes", 2
-    )
-    fails(
-        ["encode", *folder_options, str(folder / "out"), "--precision", "int8"], "int8 excludes --output", 2
-    )
 
 
 def test_packed_text(files):

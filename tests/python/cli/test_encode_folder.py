@@ -53,6 +53,27 @@ def test_a_folder(files, capsys, fails):
     assert se.scale.Embeddings(folder / "out").to_numpy().dtype == np.float16
 
 
+def test_quantized(files, capsys, fails):
+    folder, encoder = files
+    (folder / "sample.txt").write_text("\n".join(LINES[:50]))
+    arguments = command(folder, folder / "in", "--output", folder / "out", "--shard-size", "1KB")
+    int8 = [*arguments, "--precision", "int8", "--truncate-dim", "3"]
+    fails(int8, "requires ranges, or calibrate")
+    assert main([*int8, "--calibrate", str(folder / "sample.txt")]) == 0
+    assert capsys.readouterr().out == f"{folder / 'out'}: 300 rows of 3\n"
+    embeddings = se.scale.Embeddings(folder / "out")
+    np.testing.assert_array_equal(embeddings.ranges, encoder.calibrate(LINES[:50], truncate_dim=3))
+    options = {"precision": "int8", "truncate_dim": 3, "ranges": embeddings.ranges}
+    np.testing.assert_array_equal(embeddings.to_numpy(), encoder.encode(LINES, **options))
+    assert main(int8) == 0  # with the ranges of the folder
+    ranges = folder / "ranges.npy"
+    np.save(ranges, 2 * embeddings.ranges)
+    fails([*int8, "--ranges", str(ranges)], "was made with ranges = ")
+    fails([*int8, "--ranges", str(ranges), "--calibrate", "x"], "either --ranges FILE or --calibrate", 2)
+    assert main([*int8, "--ranges", str(ranges), "--overwrite"]) == 0
+    np.testing.assert_array_equal(se.scale.Embeddings(folder / "out").ranges, np.load(ranges))
+
+
 def test_a_table(files, capsys):
     folder, encoder = files
     rows = [{"key": f"k{i}", "body": line or None} for i, line in enumerate(["the dog", "", "cat"])]

@@ -54,6 +54,18 @@ def test_arrow(saved, sentences, expected, make, precision):
     np.testing.assert_array_equal(rows, expected.astype(precision))
 
 
+@pytest.mark.parametrize("precision", ["int8", "ubinary"])
+def test_quantized(saved, sentences, encoder, precision):
+    ranges = encoder.calibrate(sentences, truncate_dim=4) if precision == "int8" else None
+    options = {"precision": precision, "truncate_dim": 4, "ranges": ranges}
+    batch_encoder = pickle.loads(pickle.dumps(BatchEncoder(saved, **options)))
+    expected = encoder.encode(sentences, **options)
+    np.testing.assert_array_equal(batch_encoder({"text": sentences})["embedding"], expected)
+    np.testing.assert_array_equal(rows_of(batch_encoder(pa.table({"text": sentences}))), expected)
+    frame = batch_encoder(pd.DataFrame({"text": sentences}))
+    np.testing.assert_array_equal(np.stack(frame["embedding"]), expected)
+
+
 def test_pandas(saved, sentences, expected):
     frame = pd.DataFrame({"text": sentences, "id": range(700)}, index=range(5, 705))
     encoded = BatchEncoder(saved)(frame)
@@ -147,7 +159,10 @@ def test_a_laes_encodes_only_on_the_cpu(vectors, sentences):
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        ({"precision": "float64"}, "precision must be 'float32' or 'float16', got 'float64'"),
+        ({"precision": "float64"}, "precision must be 'float32', .* or 'ubinary', got 'float64'"),
+        ({"precision": "int8"}, "precision='int8' requires ranges"),
+        ({"precision": "binary", "missing": "null"}, "precision='binary' has no NaN; use missing='zero'"),
+        ({"truncate_dim": 7}, "truncate_dim must be at most 6, got 7"),
         ({"missing": "nan"}, "missing must be 'zero' or 'null', got 'nan'"),
         ({"threads": 0}, "threads must be at least 1, got 0"),
         ({"device": "cuda"}, "device='cuda': a SIF computes on the CPU only"),

@@ -100,6 +100,48 @@ def test_options(saved, tmp_path, encoder):
     np.testing.assert_allclose(rows[[0, 3]], expected, atol=1e-3)
 
 
+@pytest.mark.parametrize("precision", ["float32", "float16", "int8", "uint8", "binary", "ubinary"])
+def test_precisions(saved, lines, tmp_path, encoder, sentences, precision):
+    ranges = encoder.calibrate(sentences, truncate_dim=5) if precision in ("int8", "uint8") else None
+    options = {"precision": precision, "truncate_dim": 5, "ranges": ranges}
+    encode(saved, lines, tmp_path / "out", workers=2, shard_size=3000, **options)
+    embeddings = Embeddings(tmp_path / "out")
+    expected = encoder.encode(sentences, **options)
+    rows = embeddings.to_numpy()
+    assert rows.dtype == expected.dtype
+    np.testing.assert_array_equal(rows, expected)
+    assert (embeddings.dim, embeddings.width) == (5, expected.shape[1])
+    query = encoder.encode("the man", truncate_dim=5)
+    blocks = (block for _, block in embeddings.batches(100))
+    hits = se.semantic_search(query, blocks, ranges=embeddings.ranges)
+    best = se.semantic_search(query, expected, ranges=ranges)
+    np.testing.assert_array_equal(hits.indices, best.indices)
+    np.testing.assert_array_equal(hits.scores, best.scores)
+
+
+def test_a_number_of_int8_is_a_byte(tmp_path, sentences):
+    vectors = se.WordVectors.from_array(["the", "a"], np.random.default_rng(0).normal(size=(2, 256)))
+    (tmp_path / "in.txt").write_text("\n".join(sentences * 3))
+    options = {"precision": "int8", "calibrate": tmp_path / "in.txt", "workers": 1}
+    count = encode(se.Average(vectors), tmp_path / "in.txt", tmp_path / "out", **options)
+    assert parts_of(tmp_path / "out")[0].stat().st_size < 1.1 * 256 * count
+
+
+def test_ranges_of_killed_and_damaged_jobs(saved, lines, tmp_path, sentences):
+    folder = tmp_path / "out"
+    options = {"precision": "int8", "calibrate": sentences, "workers": 1}
+    encode(saved, lines, folder, **options)
+    content = content_of(folder)
+    (folder / "ranges.npy").unlink()
+    assert encode(saved, lines, folder, **options) == 700
+    assert content_of(folder) == content
+    (folder / "ranges.npy").write_bytes(content["ranges.npy"][:-1])
+    with pytest.raises(se.FormatError, match=r"ranges\.npy: is damaged"):
+        Embeddings(folder)
+    encode(saved, lines, folder, workers=1, overwrite=True)
+    assert "ranges.npy" not in content_of(folder)
+
+
 def test_several_inputs_and_a_url(saved, tmp_path, sentences, expected):
     fsspec = pytest.importorskip("fsspec")
     with fsspec.open("memory://job/in/a.txt", "wt") as file:
@@ -317,7 +359,7 @@ def test_folders_of_earlier_versions_are_resumed(saved, lines, tmp_path, expecte
     encode(saved, lines, folder, workers=1, shard_size=3000)
     path = folder / "manifest.json"
     content = json.loads(path.read_text())
-    del content["job"]
+    del content["job"], content["options"]["truncate_dim"], content["options"]["ranges"]
     for i, part in enumerate(content["parts"]):
         plain = f"part-{i:05d}.parquet"
         (folder / part["file"]).rename(folder / plain)

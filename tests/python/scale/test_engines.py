@@ -198,6 +198,10 @@ def test_a_data_frame_of_spark(spark, saved, table, expected, tmp_path):
     np.testing.assert_array_equal(np.array(output_table["embedding"].to_pylist(), np.float32), expected)
     nulls = se.scale.spark.encode(frame, saved, missing="null").where("embedding is null").collect()
     assert sorted(row["id"] for row in nulls) == [5, 300]
+    bits = se.scale.spark.encode(frame, saved, precision="binary").orderBy("id")
+    assert bits.schema["embedding"].dataType.simpleString() == "array<tinyint>"
+    signs = np.array([row["embedding"] for row in bits.collect()], np.int8)
+    np.testing.assert_array_equal(signs, se.quantize_embeddings(expected, "binary"))
     with pytest.raises(ValueError, match="Spark has no float16"):
         se.scale.spark.encode(frame, saved, precision="float16")
 
@@ -205,6 +209,11 @@ def test_a_data_frame_of_spark(spark, saved, table, expected, tmp_path):
 def test_a_function_of_spark(spark, saved, table, expected, tmp_path):
     pq.write_table(table, tmp_path / "in.parquet")
     frame = spark.read.parquet(str(tmp_path / "in.parquet"))
+    ranges = np.stack([expected.min(axis=0), expected.max(axis=0)])
+    embed = se.scale.spark.udf(saved, precision="int8", ranges=ranges)
+    rows = frame.select("id", embed("text").alias("row")).orderBy("id").collect()
+    int8 = se.quantize_embeddings(expected, "int8", ranges)
+    np.testing.assert_array_equal(np.array([row["row"] for row in rows], np.int8), int8)
     embed = se.scale.spark.udf(saved)
     rows = frame.select("id", embed("text").alias("row")).orderBy("id").collect()
     np.testing.assert_array_equal(np.array([row["row"] for row in rows], np.float32), expected)
