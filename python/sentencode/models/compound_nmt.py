@@ -74,6 +74,7 @@ class CompoundNMT(NeuralEncoder):
 
     network_class = TranslationNetwork
     task_class = Translating
+    _onnx = "translation"
     training_defaults: ClassVar[dict[str, Any]] = {
         **NeuralEncoder.training_defaults,
         **{"learning_rate": None, "schedule": None, "warmup": None, "clip_norm": None},

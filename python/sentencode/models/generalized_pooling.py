@@ -192,6 +192,7 @@ class GeneralizedPooling(NeuralEncoder):
 
     network_class = GeneralizedPoolingNetwork
     task_class = LabelledWords
+    _onnx = "generalized_pooling"
     training_defaults: ClassVar[dict[str, Any]] = {
         **NeuralEncoder.training_defaults,
         **dict.fromkeys(("learning_rate", "optimizer", "epoch_decay", "decay", "reload_best", "least_rate")),

@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -148,6 +148,20 @@ def _words_of_sentences(b: Bench) -> Average:
     return _averaged(b.student(words=None, max_words=len(b.words)))
 
 
+def _pieces(words: Literal["wordpieces", "both"]) -> Row:
+    """Word pieces of the teacher, or whole words and pieces for all others."""
+
+    def make(b: Bench) -> Average:
+        sizes = {} if b.words is None else {"max_words": len(b.words)}
+        try:
+            student = b.student(words=words, **sizes)
+        except (NotImplementedError, ValueError) as error:  # the teacher has no pieces that we can reproduce
+            raise NotAvailableError(str(error)) from error
+        return Average(student.vectors, tokenizer=student.tokenizer)
+
+    return Row(make)
+
+
 def _whitened(b: Bench) -> Average:
     """The student with its principal components divided by the fourth root of their variance."""
     student = b.student()
@@ -179,6 +193,8 @@ ROWS = {
     "student, 1/16 of the sentences": _share(16),
     "student, 1/64 of the sentences": _share(64),
     "student, its sentences' words": Row(_words_of_sentences),
+    "student, word pieces": _pieces("wordpieces"),
+    "student, words and pieces": _pieces("both"),
     "student, Penn Treebank tokens": _variant(tokenizer="words"),
     "student, a = 1e-2": _variant(a=1e-2),
     "student, a = 1e-4": _variant(a=1e-4),

@@ -73,6 +73,55 @@ def test_rows_are_those_of_encode(case, tmp_path):
     assert expected.std() > 1e-3
 
 
+pooling = {"hidden": 7, "layers": 2, "heads": 3, "attention_hidden": 5, "characters": False}
+POOLING = {
+    "paper": {"layers": 3},
+    "reference, all shortcuts": {"preset": "reference", "layers": 3, "shortcuts": "all"},
+    "no shortcuts, trained words": {"shortcuts": "none", "trainable_words": True},
+    "scalars": {"pooling": "scalar", "attention_activation": "tanh"},
+    "maximum": {"pooling": "mean_max", "boundaries": True},
+    "last": {"pooling": "last", "boundaries": True},
+}
+
+
+def assert_same(encoder, folder):
+    """Compares the two files with `encode`."""
+    sentences = ["", "qqqqq", "cat", *LINES[:700], " ".join(LINES[:60])]
+    expected, encode = encoder.encode(sentences), exported(encoder, folder)
+    rows = encode(sentences)
+    assert rows.shape == expected.shape
+    assert (np.abs(rows - expected).max(1) <= 1e-5 * np.linalg.norm(expected, axis=1)).all()
+    assert not rows[0].any()
+    assert not encode([""]).any()
+    assert expected.std() > 1e-3
+
+
+@pytest.mark.parametrize("case", POOLING)
+@pytest.mark.parametrize("oov", ["skip", "mean"])
+def test_generalized_pooling(case, oov, tmp_path):
+    words = se.WordVectors.default().with_oov(oov)
+    options = {**pooling, **POOLING[case], **TRAINED, "head": se.Classifier(hidden=4)}
+    assert_same(se.GeneralizedPooling(words, **options).fit(LINES[:300], ["a", "b", "c"] * 100), tmp_path)
+
+
+translation = {"features": 12, "hidden": 6, "decoder_hidden": 8, "heads": 3, "attention": 5, "dropout": 0.1}
+TRANSLATION = {
+    "attn_attn": {"layers": 2},
+    "attn_ctx": {"size": 15},
+    "final_ctx": {"layers": 2},
+    "avgpool": {},
+    "maxpool_ctx": {},
+    "trf_attn_attn": {"layers": 2, "attention_heads": 2, "inner": 10, "max_words": 50},
+}
+
+
+@pytest.mark.parametrize("architecture", TRANSLATION)
+def test_translation(architecture, tmp_path):
+    options = {**translation, **TRANSLATION[architecture], **TRAINED, "architecture": architecture}
+    encoder = se.CompoundNMT(**options, vocabulary_size=500, max_length=100)
+    assert_same(encoder.fit(LINES[:300], LINES[300:600]), tmp_path)
+
+
 def test_after_loading_and_expansion(tmp_path):
     kind, options = CASES["rnn-cnn"]
     encoder = getattr(se, kind)(se.WordVectors.default(), **options, **TRAINED).fit(LINES[:300])
@@ -84,14 +133,18 @@ def test_after_loading_and_expansion(tmp_path):
 
 def test_what_cannot_be_exported(tmp_path):
     words = se.WordVectors.default()
-    pooling = {"hidden": 4, "layers": 1, "heads": 1, "attention_hidden": 4, "character_filters": 2}
-    labelled = se.GeneralizedPooling(words, **pooling, **TRAINED, head=se.Classifier(hidden=4))
-    with pytest.raises(NotImplementedError, match="got GeneralizedPooling"):
+    options = {**pooling, "characters": True, "character_filters": 2, "head": se.Classifier(hidden=4)}
+    labelled = se.GeneralizedPooling(words, **options, **TRAINED)
+    with pytest.raises(NotImplementedError, match="reads unknown words by their characters"):
         onnx.export(labelled.fit(LINES[:20], ["a", "b"] * 10), tmp_path)
+    nmt = se.CompoundNMT(**translation, **TRAINED, architecture="attn").fit(LINES[:20], LINES[:20])
+    with pytest.raises(NotImplementedError, match="'attn' has no sentence embedding"):
+        onnx.export(nmt, tmp_path)
     with pytest.raises(se.NotFittedError):
         onnx.export(se.RAE(words), tmp_path)
     small = {"hidden": 4, "heads": 2, **TRAINED}
     with pytest.raises(NotImplementedError, match="the tokenizer 'words' has no equivalent"):
         onnx.export(se.RAE(words, tokenizer="words", **small).fit(LINES[:100]), tmp_path)
-    with pytest.raises(NotImplementedError, match="with oov='skip', got 'zero'"):
-        onnx.export(se.RAE(words.with_oov("zero"), **small).fit(LINES[:100]), tmp_path)
+    with pytest.raises(NotImplementedError, match="or 'mean', got 'random'"):
+        onnx.export(se.RAE(words.with_oov("random"), **small).fit(LINES[:100]), tmp_path)
+    assert_same(se.RAE(words.with_oov("zero"), **small).fit(LINES[:100]), tmp_path)

@@ -393,7 +393,7 @@ def test_wordllama_on_all_local_text():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["Unigram", "BPE"])
+@pytest.mark.parametrize("kind", ["Unigram", "Llama 3", "GPT-2"])
 def test_trained_models_on_all_local_text(kind):
     some = [line for lines in local_lines() for line in lines[:10_000]]
     if kind == "Unigram":
@@ -406,7 +406,11 @@ def test_trained_models_on_all_local_text(kind):
         trainer = trainers.BpeTrainer(vocab_size=16_000, initial_alphabet=alphabet, show_progress=False)
         built.train_from_iterator(some, trainer)
         model = json.loads(built.to_str())["model"]
-        content = file({**model, "ignore_merges": True}, pre_tokenizer=sequence(split(LLAMA3), byte_level()))
+        if kind == "GPT-2":
+            content = file(model, pre_tokenizer=byte_level(use_regex=True))
+        else:
+            steps = sequence(split(LLAMA3), byte_level())
+            content = file({**model, "ignore_merges": True}, pre_tokenizer=steps)
     assert_same_ids(content, generated(100_000, 14))
     for lines in local_lines():
         assert_same_ids(content, lines)
