@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import base64
 import http.client
+import itertools
 import json
 import os
 import re
@@ -38,8 +39,12 @@ def main() -> None:
     data_argument(parser)
     arguments_of(parser, rounds=5)
     parser.add_argument("--seconds", type=float, default=3, help="of each measurement of the server")
-    parser.add_argument("--requests", type=int, default=100_000, help="of the memory test")
+    parser.add_argument(
+        "--requests", type=int, default=100_000, help="of the memory test, which alone runs with --rounds 0"
+    )
     args = parser.parse_args()
+    if args.requests <= 1000:
+        parser.error(f"--requests must be more than 1,000, got {args.requests}")
 
     import sentencode as se
 
@@ -68,17 +73,24 @@ def main() -> None:
         memory = after_requests(process, port, cases["base64, 1 text, 32 connections"][0], args.requests)
 
     print(machine())
-    print(f"{BATCH * BATCHES:,} sentences of {text.name}, medians of {args.rounds} rounds\n")
-    print(f"{'texts per second':38} {'rate':>9} {'of encode':>9}")
+    if args.rounds > 0:
+        title = f"{BATCH * BATCHES:,} sentences of {text.name}, medians of {args.rounds} rounds"
+        print_rates(rates, title, next(iter(cases)))
+    print("requests of one text, 8 connections: memory of the server in MiB")
+    for count, mebibytes in memory.items():
+        print(f"{count:>10,} {mebibytes:8.1f}")
+    *_, before, last = memory.values()
+    print(f"the last 90 %: {last - before:+.1f} {verdict(last - before, GROWTH, at_least=False)}")
+    write_json(args.json, rates=rates, memory=memory)
+
+
+def print_rates(rates: dict[str, list[float]], title: str, judged: str) -> None:
+    print(f"{title}\n\n{'texts per second':38} {'rate':>9} {'of encode':>9}")
     medians = {name: statistics.median(values) for name, values in rates.items()}
     for name, rate in medians.items():
-        aim = verdict(rate / medians["encode"], TARGET) if name == next(iter(cases)) else ""
+        aim = verdict(rate / medians["encode"], TARGET) if name == judged else ""
         print(f"{name:38} {rate:9,.0f} {rate / medians['encode']:9.2f} {aim}".rstrip())
-    first, last = memory[0], memory[-1]
-    aim = verdict(last - first, GROWTH, at_least=False)
-    print(f"\nmemory in MiB after {args.requests // 10:,} requests: {first:.1f}")
-    print(f"after {args.requests:,}: {last:.1f} {aim}")
-    write_json(args.json, rates=rates, memory=memory)
+    print()
 
 
 def body(texts: list[str], encoding: str) -> bytes:
@@ -140,13 +152,17 @@ def send(
     return sum(counts)
 
 
-def after_requests(process: subprocess.Popen[str], port: int, bodies: list[bytes], count: int) -> list[float]:
-    """Memory of the server in MiB after each tenth of the requests."""
+def after_requests(
+    process: subprocess.Popen[str], port: int, bodies: list[bytes], count: int
+) -> dict[int, float]:
+    """Memory of the server in MiB after 1,000 requests, ten times as many, and so on up to `count`."""
     page = os.sysconf("SC_PAGE_SIZE") / 2**20
-    memory = []
-    for _ in range(10):
-        send(port, bodies, 8, most=count / 10)
-        memory.append(int(Path(f"/proc/{process.pid}/statm").read_text().split()[1]) * page)
+    memory: dict[int, float] = {}
+    sent = 0
+    for total in [*itertools.takewhile(lambda n: n < count, (10**i for i in itertools.count(3))), count]:
+        sent += send(port, bodies, 8, most=total - sent)
+        memory[sent] = int(Path(f"/proc/{process.pid}/statm").read_text().split()[1]) * page
+        print(f"{sent:,} requests: {memory[sent]:.1f} MiB", file=sys.stderr)
     return memory
 
 

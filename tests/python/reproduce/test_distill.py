@@ -144,6 +144,32 @@ def test_rows_that_cannot_be_computed_are_reported(report):
     assert "| student, not mapped |" in results.markdown()
 
 
+class PieceTeacher(Teacher):
+    """A teacher whose tokenizer has the words as pieces."""
+
+    class tokenizer:  # noqa: N801
+        @staticmethod
+        def to_str():
+            vocabulary = {word: i for i, word in enumerate(["[UNK]", *WORDS])}
+            model = {"type": "WordPiece", "unk_token": "[UNK]", "vocab": vocabulary}
+            model |= {"continuing_subword_prefix": "##", "max_input_chars_per_word": 100}
+            return json.dumps({"pre_tokenizer": {"type": "WhitespaceSplit"}, "model": model})
+
+
+def test_word_pieces(files, tmp_path):
+    arguments = (files / "data", PieceTeacher(), [files / "text.txt"])
+    options = {"words": files / "words.txt", "resamples": 50, "partial": True}
+    rows = ["student-word-pieces", "student-words-and-pieces"]
+    results = distill.reproduce(*arguments, rows=rows, out=tmp_path / "out", **options)
+    for result in results.results:
+        assert result["student"]["words"] == 1501
+        assert result["scores"]["STSBenchmarkCosine"]["value"] > 90
+    arguments = (files / "data", Teacher(), [files / "text.txt"])
+    results = distill.reproduce(*arguments, rows=rows, out=tmp_path / "none", **options)
+    for result in results.results:
+        assert result["missing"].startswith("words: the teacher Teacher has no tokenizer of Hugging Face")
+
+
 def test_results_are_stored_and_resumed(report, files):
     results, out = report
     assert {"tables.md", "results.json", "quality-speed.svg", "rows", "reports"} <= {
