@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ import torch
 from .._extras import require
 from ..files import as_path, make_folder, whole_file
 from ..nn import Positions
-from ..static_models.splitters import tokenizer_json
+from ..static_models.splitters import tokenizer_json, with_variants
 from .neural_encoder import NeuralEncoder
 
 __all__ = ["export"]
@@ -39,8 +39,8 @@ def export(encoder: NeuralEncoder, folder: str | os.PathLike[str]) -> None:
 
     Raises:
         NotImplementedError: It is another encoder, reads words by their characters, has no sentence
-            embedding, its word vectors have `oov="random"` or `"subwords"`, or its tokenizer is neither
-            "punctuation" nor "whitespace".
+            embedding, its word vectors have `oov="random"` or `"subwords"`, or its tokenizer is none of
+            "words", "punctuation" and "whitespace".
         ValueError: The model would have 2 GB or more, the largest size of a file of ONNX.
         ImportError: onnx is missing.
     """
@@ -58,8 +58,8 @@ def export(encoder: NeuralEncoder, folder: str | os.PathLike[str]) -> None:
         raise NotImplementedError(
             f"export: expected word vectors with oov='skip', 'zero' or 'mean', got {oov!r}"
         )
-    words, rows = _rows(encoder)
     tokenizer, unknown = encoder.tokenizer_, oov != "skip"
+    words, rows = with_variants(tokenizer.split, *_rows(encoder))
     content = tokenizer_json(tokenizer.split, tokenizer.lowercase is True, words, unknown=unknown)
     if unknown:
         rows = np.concatenate([rows, _row_of_unknown(encoder, words)])
@@ -91,7 +91,7 @@ def _rows(encoder: NeuralEncoder) -> tuple[list[str], npt.NDArray[np.float32]]:
     return known, np.concatenate(rows)
 
 
-def _row_of_unknown(encoder: NeuralEncoder, words: list[str]) -> npt.NDArray[np.float32]:
+def _row_of_unknown(encoder: NeuralEncoder, words: Sequence[str]) -> npt.NDArray[np.float32]:
     """The row [1, features] of all other words."""
     unknown = "x" * (1 + max(map(len, words)))
     ((_, _, x, _),) = encoder._model.read_tokens([[unknown]], 1)

@@ -7,9 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..text.tokenizer import Tokenizer
+import numpy as np
+import numpy.typing as npt
 
-__all__ = ["OurSplit", "may_be_ours", "split_of", "tokenizer_json"]
+from ..text.tokenizer import Tokenizer
+from .words_patterns import PATTERNS, VARIANTS
+
+__all__ = ["OurSplit", "may_be_ours", "split_of", "tokenizer_json", "with_variants"]
+
+Floats = npt.NDArray[np.float32]
 
 _UNKNOWN = "[UNK]"  # or with more brackets, if that is a word
 _MARK = "\U0010fffd"  # for private use; begins every token of a model that skips unknown words
@@ -18,12 +24,13 @@ _MARK = "\U0010fffd"  # for private use; begins every token of a model that skip
 _BEFORE = "[0-9A-Za-z_]|[^\u0000-\u007f\u2013\u0096\u2014\u2015\u0097]"
 _AFTER = "[0-9A-Za-z_]|[^\u0000-\u007f]"
 _TYPOGRAPHY = (
+    (f"[\u2013\u0096](?!{_AFTER})", "\u2014"),  # before the next characters are replaced
     ("[\u00ad\u2060\ufeff]", ""),
     ("[\u2018\u2019\u201b\u02bc\u00b4\u0091\u0092]", "'"),
     ("[\u201c-\u201f\u0093\u0094]", '"'),
     ("\u2026", "..."),
     ("[\u2010\u2011\u2212]", "-"),
-    (f"(?<={_BEFORE})[\u2013\u0096](?={_AFTER})", "-"),
+    (f"(?<={_BEFORE})[\u2013\u0096]", "-"),
     ("[\u2013\u0096\u2014\u2015\u0097]", "--"),
 )
 
@@ -33,8 +40,9 @@ _LETTERS = r"[[^\p{P}\p{S}\p{Z}\p{Cc}\p{Cf}\p{Cn}][_\x{FFFD}\x{200C}\x{200D}][\p
 _SYMBOLS = r"[[\p{P}\p{S}&&[^_\x{FFFD}]][\p{Cn}&&[\x{1F000}-\x{10FFFF}]]]"
 _JOINERS = r"\x{200C}\x{200D}\x{FE0E}\x{FE0F}"  # they begin no word
 _PATTERNS = {
-    "punctuation": rf"(?![{_JOINERS}]){_LETTERS}(?:{_LETTERS}|(?<=[0-9])[.,](?=[0-9]))*|{_SYMBOLS}",
-    "whitespace": r"[^\x09-\x0D\x1C-\x20\x{85}\p{Z}]+",
+    "words": PATTERNS,
+    "punctuation": (rf"(?![{_JOINERS}]){_LETTERS}(?:{_LETTERS}|(?<=[0-9])[.,](?=[0-9]))*|{_SYMBOLS}",),
+    "whitespace": (r"[^\x09-\x0D\x1C-\x20\x{85}\p{Z}]+",),
 }
 
 
@@ -45,8 +53,12 @@ def _parts(split: str, lowercase: bool) -> dict[str, Any]:
         steps += [_replace({"Regex": pattern}, content) for pattern, content in _TYPOGRAPHY]
     if lowercase:  # Hugging Face would lower-case U+0130 to two characters
         steps += [_replace({"String": "\u0130"}, "i"), {"type": "Lowercase"}]
-    keep = {"type": "Split", "pattern": {"Regex": _PATTERNS[split]}, "behavior": "Removed", "invert": True}
-    return {"normalizer": {"type": "Sequence", "normalizers": steps}, "pre_tokenizer": keep}
+    keep = [
+        {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Removed", "invert": True}
+        for pattern in _PATTERNS[split]
+    ]
+    pre = keep[0] if len(keep) == 1 else {"type": "Sequence", "pretokenizers": keep}
+    return {"normalizer": {"type": "Sequence", "normalizers": steps}, "pre_tokenizer": pre}
 
 
 def _replace(pattern: dict[str, str], content: str) -> dict[str, Any]:
@@ -57,7 +69,7 @@ def tokenizer_json(split: str, lowercase: bool, words: Sequence[str], *, unknown
     """The tokenizer.json that splits as a tokenizer of ours and has these words, in the order of ids.
 
     Args:
-        split: "punctuation" or "whitespace".
+        split: "words", "punctuation" or "whitespace".
         lowercase: Whether it lower-cases.
         words: Tokens of the ids 0, 1, ...
         unknown: Whether unknown words become a token, which has the last id. Otherwise they have none: the
@@ -70,7 +82,7 @@ def tokenizer_json(split: str, lowercase: bool, words: Sequence[str], *, unknown
     if split not in _PATTERNS:
         raise NotImplementedError(
             f"the tokenizer {split!r} has no equivalent in tokenizer.json; "
-            "'punctuation' and 'whitespace' have"
+            "'words', 'punctuation' and 'whitespace' have"
         )
     return _with_model(_parts(split, lowercase), words, unknown)
 
@@ -113,7 +125,20 @@ class OurSplit:
 
 def may_be_ours(content: str) -> bool:
     """Whether the JSON of a tokenizer has one of our patterns, which saves parsing it if it has not."""
-    return any(json.dumps(pattern) in content for pattern in _PATTERNS.values())
+    return any(json.dumps(patterns[0]) in content for patterns in _PATTERNS.values())
+
+
+def with_variants(split: str, words: Sequence[str], rows: Floats) -> tuple[Sequence[str], Floats]:
+    """Words and rows [words, n] for `tokenizer_json`, whose tokens are always parts of the text.
+
+    `words` returns `...` for `..`, and `"` for two apostrophes: those get rows of their own.
+    """
+    if split != "words":
+        return words, rows
+    # A token of that name can only be a variant: `words` never returns it.
+    words = [f"{_MARK}{word}" if word in VARIANTS else word for word in words]
+    variants = {variant: words.index(word) for variant, word in VARIANTS.items() if word in words}
+    return [*words, *variants], np.concatenate([rows, rows[list(variants.values())]])
 
 
 def split_of(tokenizer: Any) -> OurSplit | None:

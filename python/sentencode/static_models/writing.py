@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ..files import StrPath, as_path, whole_file
 from .card import checked_facts, model_card
 from .folded import Floats, Folded, Format
-from .splitters import tokenizer_json
+from .splitters import tokenizer_json, with_variants
 from .subwords import subword_rows
 
 __all__ = ["Dtype", "write_folded"]
@@ -77,11 +77,13 @@ def _word_rows(encoder: Folded, form: Format) -> tuple[dict[str, Any], Floats]:
             "oov='skip', or format='sentence-transformers'"
         )
     unknown = form == "model2vec" or encoder.unknown is not None
-    tokenizer = tokenizer_json(encoder.tokenizer.split, encoder.lowercase, encoder.words, unknown=unknown)
+    split = encoder.tokenizer.split
+    words, rows = with_variants(split, encoder.words, encoder.rows)
+    tokenizer = tokenizer_json(split, encoder.lowercase, words, unknown=unknown)
     if not unknown:
-        return tokenizer, encoder.rows
-    last = np.zeros_like(encoder.rows[:1]) if encoder.unknown is None else encoder.unknown[None]
-    return tokenizer, np.concatenate([encoder.rows, last])
+        return tokenizer, rows
+    last = np.zeros_like(rows[:1]) if encoder.unknown is None else encoder.unknown[None]
+    return tokenizer, np.concatenate([rows, last])
 
 
 def _tensors(rows: Floats, form: Format, dtype: Dtype) -> dict[str, npt.NDArray[Any]]:

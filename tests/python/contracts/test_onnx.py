@@ -29,6 +29,7 @@ CASES = {
     ),
     "mean-max, tanh": ("MeanMaxAAE", attention | {"projection": "tanh", "unit_words": True}),
     "rae": ("RAE", attention),
+    "rae, split as words": ("RAE", attention | {"tokenizer": "words"}),
     "rae, trained words": ("RAE", attention | {"pooling": "mean", "trainable_words": True}),
     "lstm": ("LSTMSDAE", {"hidden": 13}),
     "cnn-lstm": ("CNNLSTMAE", {"hidden": 6, "filters": 5, "windows": (1, 3, 5)}),
@@ -143,8 +144,8 @@ def test_what_cannot_be_exported(tmp_path):
     with pytest.raises(se.NotFittedError):
         onnx.export(se.RAE(words), tmp_path)
     small = {"hidden": 4, "heads": 2, **TRAINED}
-    with pytest.raises(NotImplementedError, match="the tokenizer 'words' has no equivalent"):
-        onnx.export(se.RAE(words, tokenizer="words", **small).fit(LINES[:100]), tmp_path)
+    with pytest.raises(NotImplementedError, match="the tokenizer 'external' has no equivalent"):
+        onnx.export(se.RAE(words, tokenizer=str.split, **small).fit(["the cat sat on the mat"] * 50), tmp_path)
     with pytest.raises(NotImplementedError, match="or 'mean', got 'random'"):
         onnx.export(se.RAE(words.with_oov("random"), **small).fit(LINES[:100]), tmp_path)
     assert_same(se.RAE(words.with_oov("zero"), **small).fit(LINES[:100]), tmp_path)

@@ -17,6 +17,7 @@ sentence_transformers = pytest.importorskip("sentence_transformers")
 pytestmark = pytest.mark.filterwarnings("ignore")
 LINES = (resources.files("sentencode") / "data/demo_sentences.txt").read_text(encoding="utf-8").split("\n")
 LINES += ["", " ", "qqqqz", "é ß İ \N{EN DASH} 1,000.5", " ".join(LINES[:25]), "x" * 3000]
+LINES += ["Mr. Cat doesn't.... ''It's the U.S.!!'' -----"]
 RANDOM = np.random.default_rng(3)
 
 
@@ -91,6 +92,7 @@ def test_models_of_sentence_transformers(tmp_path, tokenizer, normalize, dim):
 ENCODERS = {
     "average": lambda v: se.Average(v),
     "unit": lambda v: se.Average(v, a=1e-3, normalize=True),
+    "words": lambda v: se.Average(v, tokenizer="words"),
     "whitespace": lambda v: se.Average(v, tokenizer="whitespace"),
     "sif": lambda v: se.SIF(v, components=2).fit(LINES),
     "usif": lambda v: se.USIF(v, normalize="none").fit(LINES),
