@@ -9,7 +9,16 @@ import functools
 import sys
 from typing import Any, cast
 
-__all__ = ["DivergedError", "FormatError", "NotFittedError", "ZeroRowsWarning"]
+__all__ = [
+    "DivergedError",
+    "FormatError",
+    "LearningRateWarning",
+    "MajorityWarning",
+    "NotFittedError",
+    "StillImprovingWarning",
+    "TrainingWarning",
+    "ZeroRowsWarning",
+]
 
 
 class DivergedError(FloatingPointError):
@@ -18,6 +27,22 @@ class DivergedError(FloatingPointError):
 
 class FormatError(ValueError):
     """A file has a wrong format or is damaged; the message has the file and the position."""
+
+
+class TrainingWarning(UserWarning):
+    """A training ended, and there are signs that its result could be better."""
+
+
+class MajorityWarning(TrainingWarning):
+    """A classifier is no better on validation data than always predicting the most frequent class."""
+
+
+class StillImprovingWarning(TrainingWarning):
+    """A training reached its limit of steps, epochs or minutes while it was still improving."""
+
+
+class LearningRateWarning(TrainingWarning):
+    """The training loss is higher than it was at the start."""
 
 
 class ZeroRowsWarning(UserWarning):

@@ -3,12 +3,40 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["progress"]
+__all__ = ["is_interactive", "progress", "say"]
 
 _LOG = logging.getLogger("sentencode")
+DELAY = 1.0  # seconds after which a bar that nobody has asked for appears
+
+
+def is_interactive() -> bool:
+    """Return whether somebody watches: standard error is a terminal, or this is a notebook."""
+    isatty = getattr(sys.stderr, "isatty", None)
+    return _is_notebook() or (callable(isatty) and bool(isatty()))
+
+
+def say(show: bool, text: str) -> None:
+    """Log a line as information, or, if the logger does not and `show` is set, write it above progress bars.
+
+    Args:
+        show: Whether progress is shown.
+        text: The line.
+    """
+    if _LOG.isEnabledFor(logging.INFO):
+        _LOG.info(text)
+    elif show:
+        from tqdm.auto import tqdm
+
+        tqdm.write(text, file=sys.stdout if _is_notebook() else sys.stderr)  # red in notebooks
+
+
+def _is_notebook() -> bool:
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
 
 
 class progress:  # noqa: N801
@@ -18,6 +46,7 @@ class progress:  # noqa: N801
         show: Whether to show a bar. None: if the logger "sentencode" shows information.
         name: Name of the work.
         unit: Unit of `done` and `total`: "B" for bytes, or a plural noun, or "".
+        interactive: Whether None also shows a bar to somebody who watches, after a second.
 
     Example:
         >>> with progress(False, "encode") as moved:
@@ -25,8 +54,13 @@ class progress:  # noqa: N801
         None
     """
 
-    def __init__(self, show: bool | None, name: str, unit: str = "sentences") -> None:
+    def __init__(
+        self, show: bool | None, name: str, unit: str = "sentences", *, interactive: bool = False
+    ) -> None:
         self.show = _LOG.isEnabledFor(logging.INFO) if show is None else show
+        self.delay = 0.0
+        if show is None and not self.show and interactive and is_interactive():
+            self.show, self.delay = True, DELAY
         self.name = name
         self.unit = unit
         self.bar: Any = None
@@ -40,7 +74,7 @@ class progress:  # noqa: N801
             from tqdm.auto import tqdm
 
             unit = self.unit if self.unit in ("", "B") else f" {self.unit}"
-            self.bar = tqdm(desc=self.name, unit=unit, unit_scale=True)
+            self.bar = tqdm(desc=self.name, unit=unit, unit_scale=True, delay=self.delay)
         self.bar.total = total or None
         self.bar.update(done - self.bar.n)
 

@@ -59,6 +59,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--resume", action="store_true", help="fail if there is no checkpoint to resume from")
     group.add_argument("--fresh", action="store_true", help="remove existing checkpoints and start over")
+    group.add_argument(
+        "--stop-now", action="store_true", help="take no step: write the encoder of the checkpoints so far"
+    )
     add_assignments(parser, "KEY=VALUE", "a parameter of the encoder, or TABLE.KEY, instead of the file's")
     add_output_options(parser, "replace the output file")
 
@@ -95,8 +98,9 @@ def run(options: argparse.Namespace) -> None:
                 *train,
                 valid=valid,
                 checkpoints=folder,
-                keep_last=config.tables["checkpoints"].get("keep_last", 2),
+                keep_last=config.tables["checkpoints"].get("keep_last", 1),
                 callbacks=_logs(config),
+                stop="now" if options.stop_now else None,
                 show_progress_bar=show,
             )
         except KeyboardInterrupt:
@@ -138,8 +142,9 @@ def _prepare(config: Config, folder: Path, options: argparse.Namespace) -> None:
         remove_checkpoints(folder)
         path.unlink(missing_ok=True)
         checkpoints = []
-    if options.resume and not checkpoints:
-        raise FileNotFoundError(2, "--resume: there is no checkpoint", str(folder))
+    if (options.resume or options.stop_now) and not checkpoints:
+        name = "--resume" if options.resume else "--stop-now"
+        raise FileNotFoundError(2, f"{name}: there is no checkpoint", str(folder))
     now = json.loads(json.dumps(config.decisive()))
     if checkpoints and before is not None:
         _check_same_run(folder, before, now)
@@ -219,7 +224,8 @@ def _how_to_resume(folder: Path) -> str:
     if not files:
         return f"no step is saved in {folder} yet"
     step = int(files[-1].stem.removeprefix("step-"))
-    return f"step {step:,} is saved in {folder}; the same command resumes there"
+    resumes = "the same command resumes there, and with --stop-now writes the encoder"
+    return f"step {step:,} is saved in {folder}; {resumes}"
 
 
 def _summary(encoder: Any, output: Path, seconds: float) -> str:

@@ -11,11 +11,12 @@ from torch import Tensor
 
 from .. import _nn
 from ..checks import checked_int
+from ..search import lengths_of
 from ..text.inputs import is_single
 from ..text.vocabulary import Vocabulary
 from .task import WordVectorsOf
 
-__all__ = ["core_encoder", "read_sentence", "word_ids"]
+__all__ = ["core_encoder", "normalized_parts", "read_sentence", "word_ids"]
 
 _BATCH_TOKENS = 4096  # encoded at a time
 
@@ -59,3 +60,12 @@ def read_sentence(encoder: Any, sentence: str | Sequence[str]) -> tuple[list[str
         raise ValueError("sentence has no word that is read")
     ((_, (positions,), x, lengths),) = batches
     return [tokens[i] for i in positions], x, lengths
+
+
+def normalized_parts(embeddings: Any, width: int) -> Any:
+    """Divide parts of embeddings [..., dim], `width` dimensions each, by their lengths, in place."""
+    for begin in range(0, embeddings.shape[-1], width):
+        part = embeddings[..., begin : begin + width]
+        lengths = lengths_of(part)[..., None]
+        part /= np.where(lengths > 0, lengths, 1)
+    return embeddings

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 from ..text.vocabulary import Vocabulary
-from ..vectors import WordVectors
+from ..vectors import Vectors, WordVectors
 
-__all__ = ["expanded"]
+__all__ = ["expanded", "expanded_words"]
 
 Doubles = npt.NDArray[np.float64]
 _ROWS = 1 << 16  # mapped together
@@ -42,3 +44,19 @@ def expanded(vocabulary: Vocabulary, trained: Doubles, vectors: WordVectors, rid
     rows[[vectors._core.find(word) for _, word in shared]] = trained[ids]
     mapped = WordVectors.from_array(list(vectors.words), rows, vectors.counts)
     return mapped if vectors.oov == "subwords" else mapped.with_oov(vectors.oov)  # type: ignore[arg-type]
+
+
+def expanded_words(encoder: Any, vectors: Vectors, ridge: float) -> WordVectors:
+    """Return the vectors that an encoder reads after `expand_vocabulary`.
+
+    Raises:
+        ValueError: If its network has no trained word table, or no word has both a vector and a row.
+    """
+    rows = getattr(encoder.network, "learnt_words", lambda: None)()
+    if rows is None:
+        raise ValueError(
+            f"{type(encoder).__name__}.expand_vocabulary: its network has no trained word table, and reads "
+            "the vectors themselves"
+        )
+    trained = rows.detach()[: len(encoder.vocabulary_)].double().cpu().numpy()
+    return expanded(encoder.vocabulary_, trained, WordVectors.of(vectors), ridge)

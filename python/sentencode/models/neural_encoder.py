@@ -17,15 +17,14 @@ from ..core_encoder import CoreEncoder, plain
 from ..errors import NotFittedError
 from ..generators import isolated_generators
 from ..nn.module import float32_default
-from ..search import lengths_of
 from ..text.tokenizer import Tokenizer
 from ..text.vocabulary import Vocabulary
 from ..training import Callback, History
 from ..vectors import Vectors, WordVectors
 from . import neural_files
-from .core_model import core_encoder
+from .core_model import core_encoder, normalized_parts
 from .encoder_class import arguments, network_defaults, register_encoder, shared_defaults
-from .expansion import expanded
+from .expansion import expanded_words
 from .heads import HeadModule, as_head
 from .neural_training import EncoderTraining
 from .prediction import TrainedHead
@@ -63,7 +62,7 @@ class NeuralEncoder(CoreEncoder):
         min_count: Minimal number of occurrences of a word of the vocabulary.
         min_length: Minimal number of words of a training sentence.
         max_length: Maximal number of words of a training sentence.
-        batch_size: Number of sentences in a batch.
+        batch_size: Number of sentences in a batch; "auto": 16 to 128, so that an epoch has about 64 batches.
         batching: How sentences are put into batches, "equal_length" by default. See
             `sentencode.training.Batcher`.
         max_tokens: Maximal number of tokens in a batch, if `batching` is "token_budget".
@@ -102,6 +101,7 @@ class NeuralEncoder(CoreEncoder):
     _network_options: ClassVar[tuple[str, ...]] = ()  # of the network, without those that the task decides
 
     seed: Any
+    batch_size: int | Literal["auto"] | None
     history_: History
     vocabulary_: Vocabulary
     origin_: dict[str, Any] | None = None
@@ -144,7 +144,12 @@ class NeuralEncoder(CoreEncoder):
     def _defaults(cls) -> dict[str, Any]:
         constructor = {**arguments(NeuralEncoder), **arguments(cls)}
         vectors = constructor.pop("vectors")
-        return {"vectors": vectors, **network_defaults(cls), **shared_defaults(cls), **constructor}
+        return {
+            "vectors": vectors,
+            **network_defaults(cls),
+            **shared_defaults(cls),
+            **constructor,
+        }
 
     @property
     def network(self) -> Any:
@@ -167,8 +172,7 @@ class NeuralEncoder(CoreEncoder):
         """
         if not isinstance(self.preset, str) or self.preset not in self._presets:
             raise ValueError(f"preset must be one of {sorted(self._presets)}, got {self.preset!r}")
-        preset = self._presets[self.preset]
-        params = self.get_params(deep=False)
+        preset, params = self._presets[self.preset], self.get_params(deep=False)
         settings = {name: preset.get(name) if value is None else value for name, value in params.items()}
         return self._completed({**settings, "head": as_head(settings["head"])})
 
@@ -230,15 +234,16 @@ class NeuralEncoder(CoreEncoder):
         init: Any = None,
         freeze: Sequence[str] = (),
         checkpoints: str | os.PathLike[str] | None = None,
-        keep_last: int = 2,
+        keep_last: int = 1,
         callbacks: Sequence[Callback] = (),
+        stop: Literal["now"] | None = None,
         show_progress_bar: bool | None = None,
     ) -> Any:
         """Train the network from scratch.
 
         If training fails or is interrupted, the encoder stays unchanged; with `checkpoints`, the same call
-        resumes it. With `valid`, or a function as `metric`, the encoder gets the best weights of all
-        validations.
+        resumes it, and with `stop="now"` makes an encoder of the weights so far. With validations, the
+        encoder gets the best weights of all of them.
 
         Args:
             sentences: Many sentences, or the name of a text file, a folder or a glob. They are read twice:
@@ -258,10 +263,13 @@ class NeuralEncoder(CoreEncoder):
                 `max_epochs`, `stop_after`), how often it validates (`validate_every`), and what has no effect
                 on the weights (`device`, `max_words`). But a "linear" or "cosine" schedule fixes the end, and
                 `decay` fixes how often it validates.
-            keep_last: Number of checkpoints that stay in the folder, such as for
+            keep_last: Number of last checkpoints that stay in the folder besides the best one, such as for
                 `sentencode.models.average_checkpoints`.
             callbacks: Notified of every step and validation; see `sentencode.training`.
-            show_progress_bar: Whether to show one. None: if the logger "sentencode" shows information.
+            stop: "now" takes no step: the encoder gets the weights of the last checkpoint in `checkpoints`,
+                or the best ones if it was validated. All other arguments must be those of the stopped call.
+            show_progress_bar: Whether to show one, and lines on the plan and the result. None: in a terminal
+                or a notebook, after a second, or if the logger "sentencode" shows information.
 
         Returns:
             The encoder itself.
@@ -271,8 +279,11 @@ class NeuralEncoder(CoreEncoder):
             ValueError: If a parameter is out of range, there is no sentence to train on, or the checkpoints
                 are of a different run.
             DivergedError: If the loss is not finite.
+            KeyboardInterrupt: After Ctrl-C. The message says what was saved, and how to continue.
 
         Warns:
+            TrainingWarning: If the result could be better: a `MajorityWarning`, a `StillImprovingWarning` or
+                a `LearningRateWarning` of `sentencode.errors`.
             UserWarning: If the file of the best weights in `checkpoints` is damaged or missing; the encoder
                 then has the last ones.
         """
@@ -282,7 +293,7 @@ class NeuralEncoder(CoreEncoder):
         if init is not None and not isinstance(init, NeuralEncoder):
             raise TypeError(f"init must be a neural encoder, as se.load reads one, got {type(init).__name__}")
         trainer = {"checkpoints": checkpoints, "keep_last": keep_last, "callbacks": callbacks}
-        EncoderTraining(fresh, valid, init, freeze, show_progress_bar, **trainer).run(sentences, y)
+        EncoderTraining(fresh, valid, init, freeze, stop, show_progress_bar, **trainer).run(sentences, y)
         self.head = fresh.head
         self._take(fresh)
         return self
@@ -317,14 +328,7 @@ class NeuralEncoder(CoreEncoder):
             ValueError: If the network has no trained word table, or no word has both.
         """
         self._check_fitted()
-        rows = getattr(self.network, "learnt_words", lambda: None)()
-        if rows is None:
-            raise ValueError(
-                f"{type(self).__name__}.expand_vocabulary: its network has no trained word table, and reads "
-                "the vectors themselves"
-            )
-        trained = rows.detach()[: len(self.vocabulary_)].double().cpu().numpy()
-        words = expanded(self.vocabulary_, trained, WordVectors.of(vectors), checked_float("ridge", ridge, 0))
+        words = expanded_words(self, vectors, checked_float("ridge", ridge, 0))
         weights = np.ones(words._core.row_count, np.float32) if self.unit_words else None  # unchanged
         state = (self.network, self.vocabulary_, self._fitted_tokenizer, words)
         self._adopt(*state, weights=weights, head=self._trained_head)
@@ -357,13 +361,7 @@ class NeuralEncoder(CoreEncoder):
             raise ValueError("encode: normalize is for NumPy arrays alone")
         if options.get("precision") not in (None, "float32", "float16") or options.get("truncate_dim"):
             raise ValueError("encode: normalize='halves' is for all dimensions in float32 or float16")
-        embeddings = super().encode(sentences, *args, **options)
-        width = self._pooled_dim()
-        for begin in range(0, self.dim, width):
-            pooled = embeddings[..., begin : begin + width]
-            lengths = lengths_of(pooled)[..., None]
-            pooled /= np.where(lengths > 0, lengths, 1)
-        return embeddings
+        return normalized_parts(super().encode(sentences, *args, **options), self._pooled_dim())
 
     def _pooled_dim(self) -> int:
         """Dimensions of one pooled vector."""

@@ -20,6 +20,8 @@ from ..text.inputs import unit_of
 from ..training import Examples, Trainer, TrainingOptions
 from .device import usable_device
 from .encoder_class import OPTIMIZER_EPSILON
+from .fit_report import FitReport
+from .heads import Classifier
 from .prediction import TrainedHead
 from .supervised import Supervised, sides_of
 from .task import Task, WordVectorsOf
@@ -35,10 +37,21 @@ class EncoderTraining:
     """
 
     def __init__(
-        self, encoder: Any, valid: Any, init: Any, freeze: Sequence[str], show: bool | None, **trainer: Any
+        self,
+        encoder: Any,
+        valid: Any,
+        init: Any,
+        freeze: Sequence[str],
+        stop: str | None,
+        show: bool | None,
+        **trainer: Any,
     ) -> None:
         self.encoder, self.name, self.settings = encoder, type(encoder).__name__, encoder.settings()
-        self.valid, self.init, self.freeze, self.show = valid, init, freeze, show
+        self.valid, self.init, self.freeze, self.stop, self.show = valid, init, freeze, stop, show
+        if stop not in (None, "now"):
+            raise ValueError(f"stop must be None or 'now', got {stop!r:.40}")
+        if stop == "now" and trainer["checkpoints"] is None:
+            raise ValueError("stop='now' makes an encoder of checkpoints: give checkpoints=FOLDER, too")
         encoder._check_vectors()
         self.device = usable_device(encoder.device)
         checked_int("max_words", encoder.max_words, 1)
@@ -85,14 +98,52 @@ class EncoderTraining:
             metric=metric,
             **self.options,
         )
-        encoder.history_ = trainer.run(show_progress_bar=self.show)
+        report = self._report(trainer, train, valid)
+        if self.stop == "now":
+            if not trainer.resume():
+                raise ValueError(f"stop='now': {report.folder} holds no checkpoint of a step yet")
+        else:
+            self._train(trainer, report)
+        encoder.history_ = trainer.history
         encoder.origin_ = None
         if valid is not None or callable(metric):
             self._load_best(trainer)
+        scored_by = "metric" if callable(metric) else metric
+        scores = list(trainer._core.scores)
+        if self.stop is None:
+            report.warn(trainer, scored_by, scores)
+        report.result(trainer, scored_by, scores, trainer.higher_is_better)
         model.eval()
         if isinstance(task, Supervised):
             task.forget(model)
         encoder._adopt(*state, head=head)
+
+    def _train(self, trainer: Trainer, report: FitReport) -> None:
+        """Runs the trainer. Ctrl-C says what to do."""
+        try:
+            trainer.run(show_progress_bar=self.show)
+        except KeyboardInterrupt as error:
+            error.args = error.args or (report.interrupted(trainer),)
+            raise
+
+    def _report(self, trainer: Trainer, train: Examples, valid: Examples | None) -> FitReport:
+        """A report of the training, which receives its steps."""
+        folder, bar = self.options["checkpoints"], self._progress("", "")
+        report = FitReport(
+            self.name,
+            self.settings,
+            bar.show,
+            bar.delay,
+            None if folder is None else os.fsdecode(folder),
+            len(train),
+            0 if valid is None else len(valid),
+        )
+        head = self.task.head if isinstance(self.task, Supervised) else None
+        if valid is not None and isinstance(head, Classifier):
+            classes, counts = np.unique(np.asarray(train.labels), return_counts=True)
+            report.majority = float(np.mean(valid.labels == classes[counts.argmax()]))
+        trainer.add_callback(report)
+        return report
 
     def _examples(self, sentences: Any, y: Any) -> tuple[Examples, Examples | None]:
         """The training and validation examples."""
@@ -102,16 +153,19 @@ class EncoderTraining:
         if isinstance(task, Supervised):
             sentences = sides_of(sentences, task.head.sentences)
             valid = None if valid is None else sides_of(valid, task.head.sentences)
-            with progress(self.show, "words") as bar:
+            with self._progress("words", "sentences") as bar:
                 task.learn_vocabulary(sentences, bar, valid or ())
         else:
             sentences = repeatable(sentences)
             valid = None if valid is None else repeatable(valid)
-            with progress(self.show, "words", unit_of(sentences)) as bar:
+            with self._progress("words", unit_of(sentences)) as bar:
                 task.learn_vocabulary(sentences, bar)
-        with progress(self.show, "ids", unit_of(sentences)) as bar:
+        with self._progress("ids", unit_of(sentences)) as bar:
             train = task.examples(sentences, y, bar)
         return train, None if valid is None else task.examples(valid, labels, None)
+
+    def _progress(self, name: str, unit: str) -> progress:
+        return progress(self.show, name, unit, interactive=True)
 
     def _initial_network(self, train: Examples) -> tuple[Any, list[str]]:
         """The network before training, on the device, and the names of its frozen weights."""

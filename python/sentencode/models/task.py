@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import warnings
 from abc import ABC, abstractmethod
@@ -331,7 +332,7 @@ class SentenceTask(Task):
         """Batches by `batching`; for validation in the order of the examples."""
         if validating:
             return Batcher(examples, batch_size=256, shuffle=False, rank=rank, world=world)
-        most = self.chosen["max_tokens"]
+        most, size = self.chosen["max_tokens"], self.chosen["batch_size"]
         mode = checked_str("batching", self.chosen["batching"])
         if (most is not None) != (mode == "token_budget"):
             raise ValueError(f"max_tokens={most} and batching={mode!r}: a token budget needs both")
@@ -339,7 +340,7 @@ class SentenceTask(Task):
             examples,
             mode=mode,  # type: ignore[arg-type]
             length_fields=self.length_fields,
-            batch_size=None if mode == "token_budget" else self.chosen["batch_size"],
+            batch_size=None if mode == "token_budget" else _batch_size(size, len(examples)),
             max_tokens=most,
             seed=self.chosen["seed"],
             rank=rank,
@@ -378,6 +379,13 @@ class Autoencoding(SentenceTask):
         """The vocabulary, and the vectors of words and symbols."""
         rows = network.state_dict()["table.weight"].cpu().numpy()
         return {**super().decisive(network), "vectors": hashlib.sha256(rows.tobytes()).hexdigest()}
+
+
+def _batch_size(size: Any, examples: int) -> Any:
+    """A number of examples; of "auto" the power of two from 16 to 128 that makes about 64 batches."""
+    if not isinstance(size, str) or size != "auto":
+        return size
+    return min(128, max(16, 2 ** round(math.log2(max(1, examples) / 64))))
 
 
 def set_word_counts(

@@ -158,10 +158,10 @@ class TensorBoardLog(Callback):
 class Progress(Callback):
     """A progress bar of steps with the loss, sentences and tokens a second, and the remaining time."""
 
-    def __init__(self, trainer: Running) -> None:
+    def __init__(self, trainer: Running, delay: float = 0.0) -> None:
         from tqdm.auto import tqdm
 
-        self.bar = tqdm(total=trainer.last_step, initial=trainer.step, desc="train", unit="step")
+        self.bar = tqdm(total=trainer.last_step, initial=trainer.step, desc="train", unit="step", delay=delay)
         self._reset()
 
     def _reset(self) -> None:

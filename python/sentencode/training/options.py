@@ -27,7 +27,7 @@ class TrainingOptions:
             without `momentum` and `weight_decay`, in one process.
         learning_rate: Peak learning rate.
         schedule: `"constant"`, `"linear"`, `"cosine"` or `"inverse_sqrt"`.
-        warmup: Steps of linear warm-up.
+        warmup: Steps of linear warm-up; below 1, a fraction of `schedule_steps`.
         schedule_steps: Step at which a linear or cosine schedule ends. None: the last step.
         schedule_end: Fraction of the learning rate at the end of a linear or cosine schedule.
         epoch_decay: Factor of the learning rate after each epoch.
@@ -70,7 +70,7 @@ class TrainingOptions:
     sparse_rows: bool = False
     learning_rate: float = 1e-3
     schedule: Literal["constant", "linear", "cosine", "inverse_sqrt"] = "constant"
-    warmup: int = 0
+    warmup: float = 0
     schedule_steps: int | None = None
     schedule_end: float = 0.0
     epoch_decay: float = 1.0
@@ -112,8 +112,11 @@ class TrainingOptions:
             if kind == "bool":
                 values[name] = checked_bool(name, value)
             elif kind == "int":
-                low = 0 if name in {"warmup", "bad_steps", "seed"} else 1
+                low = 0 if name in {"bad_steps", "seed"} else 1
                 values[name] = checked_int(name, value, low, 2 ** (64 if name == "seed" else 63) - 1)
+            elif name == "warmup":
+                fraction = isinstance(value, float) and 0 < value < 1
+                values[name] = value if fraction else checked_int(name, value, 0, 2**63 - 1)
             elif kind == "float":
                 values[name] = checked_float(name, value, 0, above=bool(optional))
             elif kind.startswith("Literal") and name != "metric":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import logging
 import math
 import os
 import threading
@@ -26,6 +25,7 @@ from ..checks import checked_int, checked_str  # noqa: E402
 from ..distributed import Communicator  # noqa: E402
 from ..distributed import communicator as all_processes  # noqa: E402
 from ..generators import isolated_generators  # noqa: E402
+from ..progress import progress  # noqa: E402
 from .batcher import Batcher  # noqa: E402
 from .callbacks import Callback, Progress  # noqa: E402
 from .checkpoints import checkpoint_files  # noqa: E402
@@ -36,8 +36,6 @@ from .options import TrainingOptions  # noqa: E402
 from .python_model import core_model  # noqa: E402
 
 __all__ = ["Trainer"]
-
-_LOG = logging.getLogger("sentencode")
 
 
 class Trainer:
@@ -136,7 +134,7 @@ class Trainer:
             if valid is None:
                 _check_without_validation(chosen)
         values["validate_accuracy"] = self._metric == "accuracy"
-        values.setdefault("higher_is_better", self._metric != "loss")
+        self._higher_is_better: bool = values.setdefault("higher_is_better", self._metric != "loss")
         self._callbacks = _checked_callbacks(callbacks)
         self._folder = None if checkpoints is None else os.fsdecode(checkpoints)
         _check_autocast(chosen.autocast, model)
@@ -145,9 +143,12 @@ class Trainer:
         processes = all_processes() if communicator is None else communicator
         self.rank, self.world = processes.rank, processes.size
         values.setdefault("max_epochs", 0 if "max_steps" in values else 1)
+        by_epochs = math.ceil(len(train) * values["max_epochs"] / values["accumulate"])
+        last = min(filter(None, (values.get("max_steps"), by_epochs)))
+        end = values.setdefault("schedule_steps", last)
+        if values["warmup"] < 1:
+            values["warmup"] = round(values["warmup"] * end)
         if chosen.schedule_steps is None:
-            by_epochs = math.ceil(len(train) * values["max_epochs"] / values["accumulate"])
-            last = min(filter(None, (values.get("max_steps"), by_epochs)))
             values["schedule_steps"] = max(last, values["warmup"] + 1)
         elif chosen.schedule in {"constant", "inverse_sqrt"}:
             raise ValueError(f"schedule_steps: a schedule that is {chosen.schedule!r} has no end")
@@ -181,6 +182,35 @@ class Trainer:
         """Whether `stop_after` consecutive validations were not better than the best."""
         return self._core.stopped_early
 
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether a higher score of a validation is better."""
+        return self._higher_is_better
+
+    def add_callback(self, callback: Callback) -> None:
+        """Adds a receiver of steps and validations, which those before it precede.
+
+        Args:
+            callback: As in `callbacks`.
+        """
+        self._callbacks += _checked_callbacks([callback])
+
+    def resume(self) -> bool:
+        """Restores the last checkpoint of the folder without taking a step. All processes have to call it.
+
+        Returns:
+            Whether there was one.
+
+        Raises:
+            ValueError: The checkpoint belongs to a different run, or there is no folder.
+            FormatError: All checkpoints of the folder are damaged, or of another version.
+        """
+        if self._folder is None:
+            raise ValueError("resume: this Trainer has no folder of checkpoints")
+        with self._core.lock_folder():
+            resumed: bool = self._core.resume()
+        return resumed
+
     def run(self, *, resume: bool = True, show_progress_bar: bool | None = None) -> History:
         """Trains until an end is reached.
 
@@ -194,7 +224,8 @@ class Trainer:
         Args:
             resume: Whether a trainer without steps resumes from the folder's last checkpoint, if there is
                 one. If False, a folder with checkpoints is refused.
-            show_progress_bar: Whether to show one. None: if the logger "sentencode" shows information.
+            show_progress_bar: Whether to show one. None: in a terminal or a notebook, after a second, or if
+                the logger "sentencode" shows information.
 
         Returns:
             The history.
@@ -209,7 +240,7 @@ class Trainer:
             RuntimeError: It is running: a callback or another thread called `run`.
         """
         self._check_parameters()
-        show = _LOG.isEnabledFor(logging.INFO) if show_progress_bar is None else show_progress_bar
+        bar = progress(show_progress_bar, "train", interactive=True)
         callbacks: list[Callback] = [*self._callbacks]
         with ExitStack() as stack:
             if not self._running.acquire(blocking=False):
@@ -225,8 +256,8 @@ class Trainer:
                         "name another folder, or remove them"
                     )
                 self._core.resume()
-            if show and self.rank == 0:
-                callbacks.append(Progress(self))
+            if bar.show and self.rank == 0:
+                callbacks.append(Progress(self, bar.delay))
             for callback in reversed(callbacks):
                 stack.callback(callback.on_end, self)
             stack.enter_context(self._preserved_state())

@@ -170,6 +170,12 @@ def test_ctrl_c_saves_a_checkpoint_and_says_how_to_resume(folder, capsys, monkey
     shown = capsys.readouterr().err
     assert f"step 6 is saved in {checkpoints}; the same command resumes there" in shown
     assert not (folder / "aae.sentencode").exists()
+    assert main(command(folder, "--stop-now", "--output", folder / "now.sentencode")) == 1
+    assert "--stop-now: there is no checkpoint" in capsys.readouterr().err
+    stopped = ["--stop-now", "--checkpoints", checkpoints, "--output", folder / "now.sentencode"]
+    assert main(command(folder, *stopped)) == 0
+    assert "no steps were left" in capsys.readouterr().out
+    assert se.load(folder / "now.sentencode").encode("a dog").any()
     assert main(command(folder, "--resume")) == 0
     assert "step 12" in capsys.readouterr().out
     same(weights(folder / "aae.sentencode"), weights(folder / "straight.sentencode"))

@@ -215,7 +215,7 @@ def test_the_mean_of_the_last_checkpoints(tmp_path):
 def test_average_weights_includes_heads(tmp_path):
     options = {"head": Classifier(hidden=4, dropout=0.0), "save_every": 4}
     nmt = se.CompoundNMT(**{**SMALL, "max_steps": 8, **options})
-    nmt.fit(SOURCE, [0, 1, 1, 0], checkpoints=tmp_path)
+    nmt.fit(SOURCE, [0, 1, 1, 0], checkpoints=tmp_path, keep_last=2)
     mean = average_checkpoints(nmt, tmp_path, last=2)
     half = se.CompoundNMT(**{**SMALL, "max_steps": 4, **options}).fit(SOURCE, [0, 1, 1, 0])
     for mean_weight, one, other in zip(

@@ -1,0 +1,172 @@
+"""What `fit` says: what it will do, how good the result is, and what could make it better."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..errors import LearningRateWarning, MajorityWarning, StillImprovingWarning, TrainingWarning
+from ..progress import DELAY, say
+from ..training import Callback, Step
+from ..training.advice import raised_loss, recent_gain
+
+__all__ = ["FitReport"]
+
+_VALIDATED = 20  # examples; the accuracy on fewer says little
+
+
+@dataclass
+class FitReport(Callback):
+    """Reports a training of an encoder.
+
+    Attributes:
+        name: The encoder's class.
+        settings: Its parameters.
+        shown: Whether lines are written if they are not logged.
+        delay: Seconds of a training that has no lines.
+        folder: Folder of the checkpoints, or None.
+        train: Number of training examples.
+        valid: Number of validation examples.
+        majority: Accuracy of always predicting the most frequent class; NaN: it is no classifier.
+        untrained: Validation loss before the training; NaN: unknown.
+    """
+
+    name: str
+    settings: dict[str, Any]
+    shown: bool
+    delay: float
+    folder: str | None
+    train: int
+    valid: int
+    majority: float = math.nan
+    untrained: float = math.nan
+    begin: float = field(default_factory=time.perf_counter)
+    first: float = math.nan  # end of the first step
+    done: int = 0  # steps of this run
+    planned: bool = False
+
+    def on_step(self, trainer: Any, step: Step) -> None:
+        """Says what the training will do, as soon as it is known how long a step takes."""
+        self.done += 1
+        if self.done == 1:
+            self.first = time.perf_counter()  # the first step is slower than others
+        seconds = time.perf_counter() - self.first
+        if self.planned or self.done < 3 or seconds < DELAY or trainer.rank != 0:
+            return
+        self.planned = True
+        say(self.shown, self.plan(trainer, seconds / (self.done - 1)))
+
+    def plan(self, trainer: Any, seconds: float) -> str:
+        """One line: examples, steps, expected time, checkpoints.
+
+        Args:
+            trainer: The trainer.
+            seconds: Of a step.
+        """
+        examples = f"{self.train:,} examples" + (f", {self.valid:,} for validation" if self.valid else "")
+        left = trainer.last_step - trainer.step
+        folder = (
+            f"checkpoints in {self.folder}: the same call continues a stopped run"
+            if self.folder is not None
+            else "no checkpoints: checkpoints=FOLDER makes a stopped run continue"
+        )
+        return (
+            f"{self.name}: {examples}; up to {trainer.last_step:,} steps, about "
+            f"{_time(left * seconds)}; {folder}"
+        )
+
+    def interrupted(self, trainer: Any) -> str:
+        """What to do after Ctrl-C."""
+        if self.folder is None:
+            return (
+                f"{self.name}: stopped after step {trainer.step:,}, and nothing is saved; with "
+                "checkpoints=FOLDER, the same call would continue"
+            )
+        return (
+            f"{self.name}: stopped after step {trainer.step:,}, which is saved in {self.folder}. The same "
+            'call continues there; with stop="now" it makes the encoder of the weights so far'
+        )
+
+    def result(self, trainer: Any, metric: str, scores: list[float], higher: bool) -> None:
+        """Says how good the result is.
+
+        Args:
+            trainer: The trainer.
+            metric: "loss", "accuracy" or "metric".
+            scores: Scores of all validations.
+            higher: Whether a higher score is better.
+        """
+        seconds = time.perf_counter() - self.begin
+        if seconds < self.delay or trainer.rank != 0:
+            return
+        steps = f"{trainer.step:,} steps"
+        finite = [score for score in scores if not math.isnan(score)]
+        if finite:
+            name, other = {
+                "accuracy": ("majority class", self.majority),
+                "loss": ("untrained", self.untrained),
+            }.get(metric, ("", math.nan))
+            compared = "" if math.isnan(other) else f" ({name} {other:.4g})"
+            best = (max if higher else min)(finite)
+            text = f"validation {metric} {best:.4g}{compared}, the best of {len(scores):,} validations"
+        elif history := trainer.history.steps:
+            text = f"training loss {history[-1].loss:.4g} (first step {history[0].loss:.4g}), not validated"
+        else:
+            text = "not validated"
+        say(self.shown, f"{self.name}: {text}; {steps}, {_time(seconds)}")
+
+    def warn(self, trainer: Any, metric: str, scores: list[float]) -> None:
+        """Warns where the result could be better.
+
+        Args:
+            trainer: The trainer, after its run.
+            metric: As in `result`.
+            scores: As in `result`.
+        """
+        history, settings = trainer.history, self.settings
+        if metric == "accuracy" and self.valid >= _VALIDATED and scores:
+            best = float(np.nanmax(scores)) if not np.isnan(scores).all() else math.nan
+            if best <= self.majority:
+                _warn(
+                    f"{self.name}: the validation accuracy, {best:.3f}, is no better than always predicting "
+                    f"the most frequent class, {self.majority:.3f}: try another learning_rate "
+                    f"({settings['learning_rate']:g}), more max_epochs, or a smaller network",
+                    MajorityWarning,
+                )
+        rate = settings["learning_rate"]
+        if raised := raised_loss(history):
+            _warn(
+                f"{self.name}: learning_rate={rate:g} is too high: the training loss was {raised[0]:.4g} at "
+                f"the start, then up to {raised[1]:.4g}, and is {raised[2]:.4g}",
+                LearningRateWarning,
+            )
+            return
+        limit = self._limit(trainer)
+        untrained = self.untrained if metric == "loss" else self.majority
+        if limit and (gain := recent_gain(history, scores, untrained)):
+            what = f"validation {metric}" if scores else "training loss"
+            _warn(
+                f"{self.name}: stopped while still improving ({what} {gain[0]:.4g}, then {gain[1]:.4g}): "
+                f"give {limit}={2 * settings[limit]:g}",
+                StillImprovingWarning,
+            )
+
+    def _limit(self, trainer: Any) -> str | None:
+        """The option that ended the training, if it is a limit."""
+        if trainer.step < trainer.last_step:
+            return None
+        by_steps = self.settings["max_steps"] == trainer.last_step
+        return "max_steps" if by_steps or self.settings["max_epochs"] is None else "max_epochs"
+
+
+def _warn(message: str, kind: type[TrainingWarning]) -> None:
+    warnings.warn(message, kind, stacklevel=5)  # at the call of `fit`
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.0f} seconds" if seconds < 100 else f"{seconds / 60:.0f} minutes"
