@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import wraps
 from typing import Any
 
 from .files import as_path
+from .linear import Average
 from .saved import load
 from .vectors import WordVectors, distillation
-from .vectors.distillation import Student, teacher_key, teacher_rows
+from .vectors.distillation import teacher_key, teacher_rows
 
 _TIMEOUT = 10.0  # seconds
 
 __all__ = ["Student", "distill", "teacher_key", "teacher_named", "teacher_rows"]
 
 
+class Student(distillation.Student):
+    """A distilled encoder, and how well it was fitted: `vectors.distillation.Student` has the fields."""
+
+    @property
+    def encoder(self) -> Average:
+        """The student: the average of its vectors, with its tokenizer."""
+        return Average(self.vectors, tokenizer=self.tokenizer)
+
+
 @wraps(distillation.distill)
 def distill(*args: Any, **options: Any) -> Student:
-    """`WordVectors.distill`, which describes the arguments, with a report of the fit."""
+    """`WordVectors.distill`, with word pieces by default, and a report of the fit."""
     student = distillation.distill(*args, **options)
-    return replace(student, vectors=WordVectors(student.vectors))
+    return Student(**{**vars(student), "vectors": WordVectors(student.vectors)})
 
 
 def teacher_named(name: str, *, bfloat16: bool = False) -> Any:

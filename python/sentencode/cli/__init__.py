@@ -53,7 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from . import bleu, compare, demo, distill, encode, evaluate, export, reproduce, serve, train, translate
+    from . import bleu, compare, decontaminate, demo, distill, encode, evaluate, export  # isort: split
+    from . import reproduce, serve, train, translate
     from . import vectors as vectors_
 
     parser = argparse.ArgumentParser(
@@ -63,8 +64,20 @@ def _parser() -> argparse.ArgumentParser:
         "--version", action=_Version, nargs=0, help="show the version and how it was built, and exit"
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    modules = (encode, serve, train, translate, bleu, distill, export, evaluate, compare, vectors_, reproduce)
-    for module in (*modules, demo):
+    text = (decontaminate, vectors_, bleu)
+    for module in (
+        encode,
+        serve,
+        train,
+        translate,
+        distill,
+        export,
+        evaluate,
+        compare,
+        *text,
+        reproduce,
+        demo,
+    ):
         add_command(commands, module)
     return parser
 

@@ -42,10 +42,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "--bfloat16": (False, "the teacher computes in bfloat16: twice as fast on some processors"),
             "--words FILE": (
                 Path,
-                "the student's vocabulary, one per line; or wordpieces: the teacher's; or both: frequent "
-                "words, and its word pieces",
+                "the student's vocabulary, one per line; or words: those of the sentences, of the teacher's "
+                "tokenizer, and frequent English ones; or wordpieces: the teacher's; or both (default: both, "
+                "or words if the teacher has no WordPiece tokenizer)",
             ),
-            "--max-words N": (int, "without --words: the N most frequent words"),
+            "--max-words N": (int, "at most N words, unless they are in a file (default: 60000)"),
             "--max-sentences N": (int, "the teacher encodes N sentences, sampled at random"),
             "--limit N": (int, "the first N sentences only"),
             "--dim N": (int, "dimensions (default: the teacher's)"),
@@ -62,11 +63,10 @@ def run(options: argparse.Namespace) -> None:
     from itertools import islice
 
     from ..distill import distill, teacher_named
-    from ..linear import Average
     from ..text.corpus import Corpus
 
     inputs = [file for corpus in options.sentences for file in sources.files_of(corpus)]
-    words: Any = str(options.words) if options.words in map(Path, ("wordpieces", "both")) else None
+    words: Any = str(options.words) if options.words in map(Path, ("words", "wordpieces", "both")) else None
     if words is None:
         words = sources.words_of(options.words)
         inputs.append(options.words)
@@ -87,16 +87,20 @@ def run(options: argparse.Namespace) -> None:
         progress=not options.quiet,
         **({} if options.max_words is None else {"max_words": options.max_words}),
     )
-    encoder = Average(student.vectors, tokenizer=student.tokenizer)
-    encoder.save(options.out)
+    student.encoder.save(options.out)
     print(
         f"{options.out}: {len(student.vectors):,} words, {student.vectors.dim} dimensions, "
         f"from {student.sentences:,} sentences; {student.unseen:,} words are in none of them"
     )
-    print(f"lambda {student.penalty:g}")
     if student.unexplained:
-        best = student.unexplained[student.penalty]
-        residuals = {"explained": best, "by single words": student.words_alone}
-        for name, residual in residuals.items():
-            explained = 100 * (1 - (residual or 0))
-            print(f"{name}: {explained:.1f} % of the teacher's embeddings of held-out sentences")
+        explained, alone = (
+            f"{100 * (1 - (residual or 0)):.1f} %"
+            for residual in (student.unexplained[student.penalty], student.words_alone)
+        )
+        print(
+            f"On held-out sentences, it explains {explained} of the variance of the teacher's embeddings; "
+            f"the teacher's embeddings of their words alone explain {alone} (lambda {student.penalty:g})."
+        )
+    print(
+        f"Evaluate it: sentencode evaluate --encoder {options.out} --tasks STSBenchmark --data SentEval/data"
+    )

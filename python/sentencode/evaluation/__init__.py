@@ -20,6 +20,7 @@ from .data import (
     task_kind,
     task_names,
 )
+from .decontamination import Decontaminator
 from .embeddings import DegenerateEncoderError
 from .evaluate import evaluate
 from .learning_curve import learning_curve
@@ -60,6 +61,7 @@ __all__ = [
     "Comparison",
     "Comparisons",
     "Curve",
+    "Decontaminator",
     "DegenerateEncoderError",
     "Differing",
     "Interval",

@@ -7,26 +7,25 @@ import hashlib
 import logging
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..checks import checked_float, checked_int, checked_smoothing, checked_words
+from ..checks import checked_float, checked_int, checked_smoothing
 from ..encoder_rows import Embeddings, EncoderRows, cache_folder
 from ..errors import FormatError, ZeroRowsWarning
 from ..files import read_archive, whole_file
 from ..text.corpus import Corpus, repeatable
 from ..text.inputs import is_blank
 from ..text.tokenizer import Tokenizer
-from ..text.vocabulary import Vocabulary
 from .stages import StageProgress, stage
+from .student_words import StudentWords, Words, student_words
 from .tables import Storage, table_of
-from .word_pieces import piece_texts, piece_tokenizer, piece_vocabulary, special_tokens, with_words
 
 __all__ = ["PENALTIES", "RIDGES", "Student", "distill", "teacher_key", "teacher_rows"]
 
@@ -37,6 +36,7 @@ RIDGES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)  # few sentences need large ones
 _MAX_RIDGE = 1e12  # fixes the map entirely; larger ones would overflow
 _TOLERANCE = 1e-5  # of the residual
 _BATCH = 2048  # sentences that the teacher encodes at once, and of one cache file
+_UNKNOWN = 0.02  # fraction of unknown words from which on it warns
 _HELD_OUT = 4096  # at most so many sentences choose the penalty
 _COLUMNS = 32  # dimensions of the teacher on which it is chosen
 _PROBES = 32  # sentences whose embeddings identify a teacher
@@ -58,6 +58,7 @@ class Student:
         words_alone: The same for the teacher's mapped embeddings of single words; None if lambda was given.
         sentences: Number of sentences with known words.
         unseen: Number of words that no sentence has; they keep the teacher's mapped embedding.
+        unknown: Fraction of the words of held-out sentences that have no vector.
         residual: Residual of the solution, relative to the right-hand side.
         iterations: Iterations of conjugate gradients.
         tokenizer: The tokenizer that the vectors are for.
@@ -70,6 +71,7 @@ class Student:
     words_alone: float | None
     sentences: int
     unseen: int
+    unknown: float
     residual: float
     iterations: int
     tokenizer: Tokenizer
@@ -84,7 +86,7 @@ class Student:
 def distill(
     teacher: Any,
     sentences: Any,
-    words: Iterable[str] | Literal["wordpieces", "both"] | None = None,
+    words: Words = None,
     *,
     max_words: int = 60_000,
     max_sentences: int | None = None,
@@ -98,7 +100,11 @@ def distill(
     cache: Any = True,
     progress: bool | StageProgress | None = None,
 ) -> Student:
-    """`WordVectors.distill`, which describes the arguments, with a report. `vectors` is a core table."""
+    """`WordVectors.distill`, which describes the arguments, with a report of the fit.
+
+    The default of `words` is "both" here if the teacher's tokenizer is one of WordPiece and `tokenizer` and
+    `lowercase` have their defaults: words without a vector are split into pieces.
+    """
     max_words = checked_int("max_words", max_words, 1)
     max_sentences = None if max_sentences is None else checked_int("max_sentences", max_sentences, 1)
     dim = None if dim is None else checked_int("dim", dim, 1)
@@ -108,15 +114,9 @@ def distill(
     if not isinstance(tokenizer, Tokenizer):
         tokenizer = Tokenizer(tokenizer, lowercase=lowercase)
     texts = _texts(sentences)
-    special: set[str] | None = None  # tokens of no text
-    if isinstance(words, str):
-        tokenizer = _pieces(teacher, words, texts, max_words, tokenizer)
-        special = special_tokens(tokenizer)
-        vocabulary = piece_vocabulary(tokenizer, Vocabulary.from_corpus(texts, tokenizer))
-        word_texts = piece_texts(tokenizer, vocabulary.words)
-    else:
-        vocabulary = _vocabulary(texts, words, max_words, tokenizer)
-        word_texts = list(vocabulary.words)
+    plain = tokenizer.split == "punctuation" and tokenizer.lowercase
+    chosen = student_words(teacher, texts, words, max_words, tokenizer, plain)
+    vocabulary, tokenizer = chosen.vocabulary, chosen.tokenizer
     if not vocabulary.counts.any():
         raise ValueError(f"none of the {len(vocabulary)} words is in any of the {len(texts)} sentences")
     weights = np.ones(len(vocabulary), np.float32)
@@ -127,19 +127,29 @@ def distill(
     sample = _sample(texts, max_sentences)
     embedder = _embedder(teacher, cache, sample)
     with stage("teacher: words", progress, "words") as report:
-        word_embeddings = _embeddings(embedder, word_texts, report, dim)
-    if special:
-        word_embeddings[[word in special for word in vocabulary.words]] = 0
+        word_embeddings = _embeddings(embedder, chosen.texts, report, dim)
+    if chosen.special:
+        word_embeddings[[word in chosen.special for word in vocabulary.words]] = 0
     nonzero = word_embeddings.any(axis=1)
-    if special is None:
+    if not chosen.pieces:
         _warn_of_zeros(embedder, np.logical_not(nonzero), vocabulary.words, "words")
     word_embeddings[nonzero] -= word_embeddings[nonzero].mean(axis=0)
     with stage("teacher: sentences", progress, "sentences") as report:
+        is_held_out = _held_out(len(sample))
         train, held_out = _sums(
-            embedder, sample, vocabulary, tokenizer, weights, word_embeddings.shape[1], report
+            embedder, sample, is_held_out, chosen, weights, word_embeddings.shape[1], report
         )
     if train.sentences + held_out.sentences == 0:
         raise ValueError(f"none of the words is in any of the {len(sample)} sentences that the teacher read")
+
+    unknown = chosen.unknown([sample[i] for i in np.flatnonzero(is_held_out)])
+    if unknown > _UNKNOWN:
+        warnings.warn(
+            f"{100 * unknown:.1f} % of the words of held-out sentences have no vector and are ignored: give "
+            "more sentences or a list of words, or take word pieces for them (sentencode.distill.distill)",
+            UserWarning,
+            stacklevel=3,
+        )
 
     if ridge is None:
         ridge = _best_ridge(train, held_out, word_embeddings)
@@ -182,6 +192,7 @@ def distill(
         words_alone,
         train.sentences,
         unseen,
+        unknown,
         residual,
         iterations,
         tokenizer,
@@ -234,40 +245,6 @@ def _texts(sentences: Any) -> list[str]:
     return list(texts)
 
 
-def _vocabulary(
-    texts: list[str], words: Iterable[str] | None, max_words: int, tokenizer: Tokenizer
-) -> Vocabulary:
-    counted = Vocabulary.from_corpus(texts, tokenizer, max_size=max_words if words is None else None)
-    if words is None:
-        return counted
-    words = checked_words("words", words)
-    if not words:
-        raise ValueError("words is empty")
-    # No sentence contains a word that the tokenizer splits or changes.
-    tokenized = tokenizer(list(words))
-    chosen = dict.fromkeys(tokens[0] for tokens in tokenized if len(tokens) == 1)
-    if split := [word for word, tokens in zip(words, tokenized, strict=True) if len(tokens) != 1]:
-        warnings.warn(
-            f"{len(split)} of {len(words)} words are left out because the tokenizer does not return them as "
-            f"a single token, such as {split[0]!r:.60}",
-            UserWarning,
-            stacklevel=4,
-        )
-    if not chosen:
-        raise ValueError("none of the words is a single token of the tokenizer")
-    return Vocabulary({word: counted.get(word, 0) for word in chosen}, min_count=0)
-
-
-def _pieces(teacher: Any, kind: str, texts: list[str], max_words: int, words_of: Tokenizer) -> Tokenizer:
-    """The tokenizer of a student over pieces, or over words and pieces."""
-    if kind not in ("wordpieces", "both"):
-        raise ValueError(f"words must be a list of words, 'wordpieces' or 'both', got {kind!r:.40}")
-    tokenizer = piece_tokenizer(teacher)
-    if kind == "both":
-        tokenizer = with_words(tokenizer, Vocabulary.from_corpus(texts, words_of, max_size=max_words).words)
-    return tokenizer
-
-
 def _embedder(teacher: Any, cache: Any, texts: list[str]) -> EncoderRows:
     folder = cache_folder(cache, "teachers")
     embedder = EncoderRows(teacher, cache=folder, tokens=False, varied=False)
@@ -318,14 +295,14 @@ def _sample(texts: list[str], count: int | None) -> list[str]:
 def _encode(
     embedder: EncoderRows, texts: list[str], report: Any
 ) -> Iterator[tuple[npt.NDArray[np.int64], Embeddings]]:
-    """Yield the indices and the embeddings of each batch. Progress is counted in characters."""
+    """Yield the indices and the embeddings of each batch."""
     batches = []
     for first in range(0, len(texts), _BATCH):  # the longest first, which saves padding
         batch = texts[first : first + _BATCH]
         indices = first + np.argsort([-len(text) for text in batch], kind="stable")
         batches.append((indices, [texts[i] for i in indices]))
     # Cached batches take no time, and would make the estimate of the rest too low.
-    costs = [0 if embedder.file_of(batch) else sum(map(len, batch)) for _, batch in batches]
+    costs = [0 if embedder.file_of(batch) else len(batch) for _, batch in batches]
     done, total = 0, max(1, sum(costs))
     for (indices, batch), cost in zip(batches, costs, strict=True):
         yield indices, embedder(batch)
@@ -346,20 +323,28 @@ def _embeddings(embedder: EncoderRows, texts: list[str], report: Any, dim: int |
     return embeddings
 
 
+def _held_out(count: int) -> npt.NDArray[np.bool_]:
+    """A random twentieth."""
+    held_out = np.zeros(count, bool)
+    size = min(_HELD_OUT, count // 20)
+    held_out[np.random.default_rng(20181111).choice(count, size, replace=False)] = True
+    return held_out
+
+
 def _sums(
     embedder: EncoderRows,
     texts: list[str],
-    vocabulary: Vocabulary,
-    tokenizer: Tokenizer,
+    is_held_out: npt.NDArray[np.bool_],
+    words: StudentWords,
     weights: npt.NDArray[np.float32],
     dim: int,
     report: Any,
 ) -> tuple[_core.Distillation, _core.Distillation]:
-    """Sums over the training sentences, and over the held-out ones: a random twentieth of all."""
-    train, held_out = (_core.Distillation(vocabulary.core, tokenizer.core(), weights, dim) for _ in range(2))
-    is_held_out = np.zeros(len(texts), bool)
-    count = min(_HELD_OUT, len(texts) // 20)
-    is_held_out[np.random.default_rng(20181111).choice(len(texts), count, replace=False)] = True
+    """Sums over the training sentences, and over the held-out ones."""
+    tokenizer = words.tokenizer
+    train, held_out = (
+        _core.Distillation(words.vocabulary.core, tokenizer.core(), weights, dim) for _ in range(2)
+    )
     zero = np.zeros(len(texts), bool)
     for indices, rows in _encode(embedder, texts, report):
         nonzero = rows.any(axis=1)

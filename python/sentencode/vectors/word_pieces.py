@@ -10,9 +10,20 @@ from ..text import hugging_face
 from ..text.tokenizer import Tokenizer
 from ..text.vocabulary import Vocabulary
 
-__all__ = ["piece_texts", "piece_tokenizer", "piece_vocabulary", "special_tokens", "with_words"]
+__all__ = [
+    "piece_texts",
+    "piece_tokenizer",
+    "piece_vocabulary",
+    "special_tokens",
+    "whole_words",
+    "with_words",
+]
 
 _PREFIX = "##"  # of pieces that continue a word
+_STARTS = (
+    "\u2581",
+    "\u0120",
+)  # marks of the first piece of a word: sentencepiece's, and that of byte-level BPE
 
 
 def piece_tokenizer(teacher: Any) -> Tokenizer:
@@ -98,6 +109,21 @@ def piece_texts(tokenizer: Tokenizer, tokens: Sequence[str]) -> list[str]:
         text = text if text != token or token.isascii() else tokenizer.join([token]).strip()
         texts.append(text or token)
     return texts
+
+
+def whole_words(tokenizer: Tokenizer) -> list[str]:
+    """Return the texts of the tokens that begin a word.
+
+    Args:
+        tokenizer: Tokenizer whose `split` is "subwords".
+    """
+    assert tokenizer.subwords is not None
+    tokens = list(filter(None, map(tokenizer.subwords.token, range(len(tokenizer.subwords)))))
+    starting = [token for token in tokens if token.startswith(_STARTS)]
+    if starting:
+        return list(filter(None, (tokenizer.join([token]).strip() for token in starting)))
+    special = special_tokens(tokenizer)
+    return [token for token in tokens if not token.startswith(_PREFIX) and token not in special]
 
 
 def special_tokens(tokenizer: Tokenizer) -> set[str]:

@@ -13,6 +13,7 @@ from ..checks import checked_str, checked_words
 from .distillation import distill
 from .load import load
 from .lookup import Lookup, Subwords
+from .student_words import Words
 from .tables import (
     OutOfVocabulary,
     Storage,
@@ -312,7 +313,7 @@ class WordVectors(Lookup):
         cls,
         teacher: Any,
         sentences: Any,
-        words: Iterable[str] | Literal["wordpieces", "both"] | None = None,
+        words: Words = None,
         *,
         max_words: int = 60_000,
         max_sentences: int | None = None,
@@ -341,12 +342,13 @@ class WordVectors(Lookup):
                 to their embeddings.
             sentences: A file, a folder or a glob (one sentence per line, compressed or not), a `Corpus`, or
                 an iterable of texts. They are held in memory. 20,000 are enough; more are slightly better.
-            words: The words of the table. None: those of the sentences. Words that no sentence has get the
-                teacher's mapped embedding, so it is worth passing many. "wordpieces": the tokens of the
-                teacher's own tokenizer, so that no word is unknown. "both": whole words, and those pieces for
-                all others. The student of pieces needs their tokenizer, `Student.tokenizer` of
-                `sentencode.distill.distill`.
-            max_words: Maximum of words if `words` is None or "both", the most frequent ones.
+            words: The words of the table. None or "words": those of the sentences, most frequent first, then
+                whole words of the teacher's own tokenizer, then 50,000 frequent English words if the
+                sentences are English. Words that no sentence has get the teacher's mapped embedding.
+                "wordpieces": the tokens of the teacher's own tokenizer. "both": whole words, and those pieces
+                for all others, so that no word is unknown; the student then needs that tokenizer, as
+                `Student.encoder` of `sentencode.distill.distill` has it.
+            max_words: Maximum of words, unless they are listed.
             max_sentences: Size of the random sample of sentences that the teacher encodes; words are counted
                 in all. None: all.
             dim: Dimension of the vectors, by principal components. None: the teacher's.
@@ -383,7 +385,7 @@ class WordVectors(Lookup):
         student = distill(
             teacher,
             sentences,
-            words,
+            "words" if words is None else words,
             max_words=max_words,
             max_sentences=max_sentences,
             dim=dim,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -314,6 +315,7 @@ def test_creates_the_cache_folder(tmp_path):
     assert len(again.calls) == 1
 
 
+@pytest.mark.filterwarnings("ignore:.*have no vector")
 def test_a_batch_of_equal_embeddings_is_no_error(tmp_path):
     """Such as a batch of sentences that the teacher does not know."""
     unknown = [f"{i:05} unknown words and nothing else" for i in range(4000)]
@@ -403,6 +405,7 @@ def test_skips_embeddings_of_zeros():
         distill(lambda sentences: np.zeros((len(sentences), 3)), sentences, cache=False)
 
 
+@pytest.mark.filterwarnings("ignore:.*have no vector")
 def test_words_are_lower_cased_like_the_text():
     sentences = sentences_of(300)
     student = distill(Teacher(), sentences, ["W1", "w1", "w2", "W3"], penalty=0.1, cache=False)
@@ -412,6 +415,7 @@ def test_words_are_lower_cased_like_the_text():
     assert se.Average(student.vectors).encode(["W3 w1"]).any()
 
 
+@pytest.mark.filterwarnings("ignore:.*have no vector")
 def test_words_are_tokenized_like_the_text():
     """No text would find such a word, and a table that contains it would choose another tokenizer."""
     sentences = sentences_of(300)
@@ -430,6 +434,29 @@ def test_words_are_tokenized_like_the_text():
     read = sorted(unrelated, key=lambda text: text != "x7 y")
     with pytest.raises(ValueError, match="sentences that the teacher read"):
         distill(Teacher(), read, ["w1"], max_sentences=1, penalty=0.1, cache=False)
+
+
+def test_frequent_english_words_have_vectors():
+    teacher = se.Average(se.WordVectors.default())
+    english = list(se.Corpus(Path(se.__file__).parent / "data" / "demo_sentences.txt"))[:300]
+    vectors = se.WordVectors.distill(teacher, english, penalty=0.1, cache=False)
+    assert {"television", "internet"} <= set(vectors.words)
+    assert len(vectors) > 50_000
+    few = se.WordVectors.distill(teacher, english, max_words=600, penalty=0.1, cache=False)
+    assert len(few) == 600
+    counts = se.Vocabulary.from_corpus(english, se.Tokenizer("punctuation", lowercase=True), max_size=600)
+    assert set(few.words) == set(counts.words)
+    assert len(se.WordVectors.distill(Teacher(), sentences_of(300), penalty=0.1, cache=False)) == 50
+
+
+def test_warns_of_unknown_words():
+    rare = [f"{text} x{i}" for i, text in enumerate(sentences_of(400))]  # each has a word of its own
+    with pytest.warns(
+        UserWarning, match=r"^1?[0-9]\.[0-9] % of the words of held-out sentences have no vector"
+    ):
+        student = distill(Teacher(), rare, penalty=0.1, cache=False)
+    assert 0.5 < student.unknown * np.mean([len(text.split()) for text in rare]) < 2
+    assert distill(Teacher(), sentences_of(400), penalty=0.1, cache=False).unknown == 0
 
 
 def test_a_teacher_with_another_maximum_length_is_another_teacher(tmp_path):

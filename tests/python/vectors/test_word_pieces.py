@@ -45,6 +45,18 @@ def teacher_of(tmp_path, kind="WordPiece"):
     return se.Average(table, tokenizer=se.Tokenizer(f"hf:{path}"), lowercase=False)
 
 
+def test_words_fall_back_to_pieces_by_default(tmp_path):
+    student = distill(teacher_of(tmp_path), SENTENCES, a=None, penalty=1e-6, cache=False)
+    assert {"plays", "playing", "##s", "##ing"} <= set(student.vectors.words)
+    assert student.unknown == 0
+    assert student.encoder.encode("zs").any()  # in no sentence
+    whole = se.WordVectors.distill(teacher_of(tmp_path), SENTENCES, a=None, penalty=1e-6, cache=False)
+    assert "plays" in whole.words
+    assert "##s" not in whole.words
+    cased = distill(teacher_of(tmp_path), SENTENCES, lowercase=False, a=None, penalty=1e-6, cache=False)
+    assert cased.tokenizer.subwords is None
+
+
 def test_pieces(tmp_path):
     teacher = teacher_of(tmp_path)
     student = distill(teacher, SENTENCES, "wordpieces", a=None, penalty=1e-6, cache=False)

@@ -1,0 +1,24 @@
+"""The command that removes sentences of tasks."""
+
+from __future__ import annotations
+
+from sentencode.cli import main
+
+
+def test_command(tmp_path, capsys, fails):
+    folder = tmp_path / "downstream" / "TREC"
+    folder.mkdir(parents=True)
+    for name in ("train_5500.label", "TREC_10.label"):
+        (folder / name).write_text("DESC:def What is a whale ?\nLOC:city Which city is large ?\n" * 3)
+    text, out = tmp_path / "text.txt", tmp_path / "clean.txt"
+    text.write_text("No question .\nwhat is a WHALE\n", encoding="utf-8")
+    command = ["decontaminate", str(text), "--data", str(tmp_path), "--out", str(out), "--quiet"]
+    assert main([*command, "--tasks", "TREC"]) == 0
+    assert out.read_text() == "No question .\n"
+    assert capsys.readouterr().out == f"{out}: 1 of 2 lines\nTREC: 1 removed\n"
+    fails(command, "--overwrite")
+    assert main([*command, "--overwrite"]) == 0  # all tasks that are there
+    assert "TREC: 1 removed" in capsys.readouterr().out
+    fails([*command, "--overwrite", "--tasks", "NoTask"], "NoTask")
+    fails([*command, "--overwrite", "--tasks", "MR"], "MR")
+    fails(["decontaminate", str(text), "--data", str(folder), "--out", str(tmp_path / "x")], "folder")
