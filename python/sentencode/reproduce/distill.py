@@ -23,9 +23,12 @@ import numpy as np
 
 from .._figures import new_figure
 from ..distill import Student, distill, teacher_key, teacher_named
+from ..evaluation import Decontaminator
 from ..linear import LAES, SIF, USIF, Average
 from ..text.corpus import Corpus
 from ..text.inputs import is_blank
+from ..text.tokenizer import Tokenizer
+from ..text.vocabulary import Vocabulary
 from ..threads import num_threads
 from ..vectors import WordVectors
 from .evaluator import Evaluator, paired, speed_of, tasks_there
@@ -52,7 +55,7 @@ class Bench:
     Attributes:
         source: The teacher, or its name.
         sentences: Sentences to distil from.
-        words: Words of the students' vocabulary. None: those of the sentences.
+        words: Words of the students' vocabulary. None: the default.
         word_vectors: Word vectors to compare with. None: none.
         bfloat16: Whether the teacher encodes the sentences in bfloat16.
         show: Show progress bars.
@@ -85,7 +88,7 @@ class Bench:
         if plain and self._plain is not None:
             self.last = self._plain
         else:
-            options = {"words": self.words, **options}
+            options = {"words": "words" if self.words is None else self.words, **options}
             self.last = distill(self.reader, self.sentences, progress=self.show, **options)
             self._plain = self.last if plain else self._plain
         return self.last
@@ -143,9 +146,9 @@ def _fitted(make: Callable[[WordVectors], Any]) -> Row:
 
 
 def _words_of_sentences(b: Bench) -> Average:
-    if b.words is None:
-        raise NotAvailableError("no words were given, so the student has those of its sentences")
-    return _averaged(b.student(words=None, max_words=len(b.words)))
+    size = None if b.words is None else len(b.words)
+    counted = Vocabulary.from_corpus(b.sentences, Tokenizer("punctuation", lowercase=True), max_size=size)
+    return _averaged(b.student(words=counted.words))
 
 
 def _pieces(words: Literal["wordpieces", "both"]) -> Row:
@@ -232,6 +235,9 @@ class _Table(Table):
         threads = sorted({result["threads"] for result in report.results if "threads" in result})
         counts = " or ".join(map(str, threads))
         yield f"Sentences per second: raw text in, {counts} threads, the median of seven."
+        if removed := report.settings.get("removed"):
+            tasks = ", ".join(f"{name} {n:,}" for name, n in removed.items() if name != "sentences")
+            yield f"{removed['sentences']:,} sentences of the tasks were removed first ({tasks})."
         if report.settings["bfloat16"]:
             yield "The teacher encoded the sentences in bfloat16; it was evaluated in float32."
 
@@ -370,9 +376,10 @@ def reproduce(
         data: SentEval's `data` folder. Tasks without files are left out.
         teacher: Name or folder of a sentence-transformers model, file of a saved encoder, or an encoder (then
             model2vec's rows are left out).
-        sentences: Files of sentences, as for `distill`. The teacher's embeddings of them are stored in
-            Sentencode's cache.
-        words: Words of the students' vocabulary, or a file of them. None: those of the sentences.
+        sentences: Files of sentences, as for `distill`. Those of the tasks are removed. The teacher's
+            embeddings of the others are stored in Sentencode's cache.
+        words: Words of the students' vocabulary, or a file of them. None: the default of
+            `WordVectors.distill`.
         vectors: Word vectors to compare with.
         out: Folder for the results: one JSON file for each row, the reports, the tables, the picture.
         tables: `"encoders"`, `"parts"`. None: all.
@@ -410,6 +417,9 @@ def reproduce(
         raise ValueError(
             f"there are no sentences to distil from in {', '.join(corpus.files) or 'the corpus'}"
         )
+    evaluator = replace(evaluator, tasks=tasks_there(_ALL, data, partial=partial))
+    clean = Decontaminator(evaluator.tasks)
+    texts = list(clean(texts))
     if isinstance(teacher, os.PathLike):
         teacher = os.fspath(teacher)
     if bfloat16 and (not isinstance(teacher, str) or Path(teacher).is_file()):
@@ -417,11 +427,11 @@ def reproduce(
     listed = [word.rstrip("\n") for word in Corpus(words)] if isinstance(words, str | os.PathLike) else words
     if vectors is not None and not isinstance(vectors, WordVectors):
         vectors = WordVectors.load(vectors)
-    evaluator = replace(evaluator, tasks=tasks_there(_ALL, data, partial=partial))
     settings = {
         "teacher": _identity(teacher, texts),
         "bfloat16": bfloat16,
         "sentences": [file_identity(file) for file in corpus.files],
+        "removed": {"sentences": clean.removed, **clean.by_task},
         "words": None if listed is None else hashlib.sha256("\n".join(listed).encode()).hexdigest(),
         "vectors": None if vectors is None else vectors.fingerprint,
         **evaluator.settings(),
