@@ -18,6 +18,7 @@ COMMANDS = [
     ["translate"],
     ["evaluate"],
     ["export"],
+    ["decontaminate"],
     ["vectors"],
     ["vectors", "convert"],
     ["vectors", "info"],

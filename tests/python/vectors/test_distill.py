@@ -436,6 +436,7 @@ def test_words_are_tokenized_like_the_text():
         distill(Teacher(), read, ["w1"], max_sentences=1, penalty=0.1, cache=False)
 
 
+@pytest.mark.filterwarnings("ignore:.*have no vector")
 def test_frequent_english_words_have_vectors():
     teacher = se.Average(se.WordVectors.default())
     english = list(se.Corpus(Path(se.__file__).parent / "data" / "demo_sentences.txt"))[:300]
