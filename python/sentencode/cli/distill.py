@@ -92,14 +92,10 @@ def run(options: argparse.Namespace) -> None:
         f"{options.out}: {len(student.vectors):,} words, {student.vectors.dim} dimensions, "
         f"from {student.sentences:,} sentences; {student.unseen:,} words are in none of them"
     )
-    if student.unexplained:
-        explained, alone = (
-            f"{100 * (1 - (residual or 0)):.1f} %"
-            for residual in (student.unexplained[student.penalty], student.words_alone)
-        )
+    if student.cosine is not None:
         print(
-            f"On held-out sentences, it explains {explained} of the variance of the teacher's embeddings; "
-            f"the teacher's embeddings of their words alone explain {alone} (lambda {student.penalty:g})."
+            f"On sentences that it was not fitted to, its embeddings have a cosine of {student.cosine:.2f} "
+            f"with the teacher's on average, where 1 is the teacher (lambda {student.penalty:g})."
         )
     print(
         f"Evaluate it: sentencode evaluate --encoder {options.out} --tasks STSBenchmark --data SentEval/data"

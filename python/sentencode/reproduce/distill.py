@@ -473,6 +473,7 @@ def _result(bench: Bench, results: Results, name: str, evaluator: Evaluator) -> 
             "ridge": student.ridge,
             "unexplained": student.unexplained.get(student.penalty),
             "words_alone": student.words_alone,
+            "cosine": student.cosine,
         }
     return result
 

@@ -35,6 +35,7 @@ PENALTIES = (0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)  # continued at either 
 RIDGES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)  # few sentences need large ones
 _MAX_RIDGE = 1e12  # fixes the map entirely; larger ones would overflow
 _TOLERANCE = 1e-5  # of the residual
+_COARSE = 1e-3  # the same while held-out sentences are compared
 _BATCH = 2048  # sentences that the teacher encodes at once, and of one cache file
 _UNKNOWN = 0.02  # fraction of unknown words from which on it warns
 _HELD_OUT = 4096  # at most so many sentences choose the penalty
@@ -56,6 +57,8 @@ class Student:
         unexplained: For each lambda that was tried, the fraction of the variance of the teacher's held-out
             embeddings that the student does not explain, on 32 dimensions; empty if lambda was given.
         words_alone: The same for the teacher's mapped embeddings of single words; None if lambda was given.
+        cosine: Mean cosine of the student's embeddings of held-out sentences and the teacher's, less their
+            mean; None if lambda was given.
         sentences: Number of sentences with known words.
         unseen: Number of words that no sentence has; they keep the teacher's mapped embedding.
         unknown: Fraction of the words of held-out sentences that have no vector.
@@ -69,6 +72,7 @@ class Student:
     ridge: float
     unexplained: dict[float, float]
     words_alone: float | None
+    cosine: float | None
     sentences: int
     unseen: int
     unknown: float
@@ -136,7 +140,7 @@ def distill(
     word_embeddings[nonzero] -= word_embeddings[nonzero].mean(axis=0)
     with stage("teacher: sentences", progress, "sentences") as report:
         is_held_out = _held_out(len(sample))
-        train, held_out = _sums(
+        train, held_out, held_rows = _sums(
             embedder, sample, is_held_out, chosen, weights, word_embeddings.shape[1], report
         )
     if train.sentences + held_out.sentences == 0:
@@ -155,6 +159,7 @@ def distill(
         ridge = _best_ridge(train, held_out, word_embeddings)
     unexplained: dict[float, float] = {}
     words_alone: float | None = None
+    cosine: float | None = None
     if penalty is None:
         if held_out.sentences == 0:
             raise ValueError(
@@ -165,6 +170,11 @@ def distill(
             prior = _core.mapped(word_embeddings, train.moments(word_embeddings).map(ridge))
             unexplained, words_alone = _try_penalties(train, held_out, prior, report)
         penalty = min(unexplained, key=unexplained.__getitem__)
+        with stage("scoring on held-out sentences", progress, "steps") as report:
+            table = train.solve(prior, penalty=penalty, tolerance=_COARSE, progress=report)[0]
+        weighted = table_of(vocabulary.words, table * weights[:, None])
+        cosine = _cosine(weighted, tokenizer, held_rows, train.mean())
+        del table, weighted
         _LOG.info("penalty %g: %.3f of the held-out variance unexplained", penalty, unexplained[penalty])
     train.merge(held_out)
     prior = _core.mapped(word_embeddings, train.moments(word_embeddings).map(ridge))
@@ -190,6 +200,7 @@ def distill(
         ridge,
         unexplained,
         words_alone,
+        cosine,
         train.sentences,
         unseen,
         unknown,
@@ -339,13 +350,14 @@ def _sums(
     weights: npt.NDArray[np.float32],
     dim: int,
     report: Any,
-) -> tuple[_core.Distillation, _core.Distillation]:
-    """Sums over the training sentences, and over the held-out ones."""
+) -> tuple[_core.Distillation, _core.Distillation, dict[str, Embeddings]]:
+    """Sums over the training sentences, and over the held-out ones; the embeddings of these."""
     tokenizer = words.tokenizer
     train, held_out = (
         _core.Distillation(words.vocabulary.core, tokenizer.core(), weights, dim) for _ in range(2)
     )
     zero = np.zeros(len(texts), bool)
+    held_rows: dict[str, Embeddings] = {}
     for indices, rows in _encode(embedder, texts, report):
         nonzero = rows.any(axis=1)
         zero[indices] = ~nonzero
@@ -353,8 +365,25 @@ def _sums(
         for sums, mask in ((held_out, nonzero & held), (train, nonzero & ~held)):
             batch = tokenizer.prepare([texts[i] for i in indices[mask]])
             sums.add(batch, np.ascontiguousarray(rows[mask]))
+        held_rows |= {texts[indices[i]]: rows[i].copy() for i in np.flatnonzero(nonzero & held)}
     _warn_of_zeros(embedder, zero, texts, "sentences")
-    return train, held_out
+    return train, held_out, held_rows
+
+
+def _cosine(
+    core: _core.WordVectors,
+    tokenizer: Tokenizer,
+    teacher: dict[str, Embeddings],
+    mean: npt.NDArray[np.float64],
+) -> float:
+    """Mean cosine of the embeddings of sentences with the teacher's, less their mean; zeros count as 0."""
+    from ..linear import Average
+    from .word_vectors import WordVectors
+
+    rows = Average(WordVectors(core), tokenizer=tokenizer).encode(list(teacher)).astype(np.float64)
+    truth = np.stack(list(teacher.values())) - mean
+    norms = np.linalg.norm(rows, axis=1) * np.linalg.norm(truth, axis=1)
+    return float(np.mean((rows * truth).sum(axis=1) / np.maximum(norms, np.finfo(np.float32).tiny)))
 
 
 def _best_ridge(
@@ -432,7 +461,7 @@ def _try_penalties(
     errors: dict[float, float] = {}
 
     def try_penalty(penalty: float) -> None:
-        table, _, _ = train.solve(prior, penalty=penalty, tolerance=1e-3)
+        table, _, _ = train.solve(prior, penalty=penalty, tolerance=_COARSE)
         errors[penalty] = held_out.error(table, mean)
 
     for i, penalty in enumerate(PENALTIES):

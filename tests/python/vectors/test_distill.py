@@ -127,8 +127,11 @@ def test_chooses_lambda_on_held_out_sentences():
     assert student.unexplained[student.penalty] < student.words_alone < 1.5
     assert student.unseen == 10
     encoder = se.Average(student.vectors)
-    fresh = sentences_of(200, seed=9)
+    fresh = [s for s in sentences_of(400, seed=9) if s not in sentences]
     rows, truth = encoder.encode(fresh), teacher.encode(fresh)
+    centred = truth - teacher.encode(sentences).mean(0)
+    norms = np.linalg.norm(rows, axis=1) * np.linalg.norm(centred, axis=1)
+    assert student.cosine == pytest.approx(((rows * centred).sum(1) / norms).mean(), abs=0.02)
     fixed = {"penalty": 1e9, "ridge": 1e12}  # scaled word embeddings
     baseline = se.Average(se.WordVectors.distill(teacher, sentences, WORDS, cache=False, **fixed))
     assert correlation(rows, truth) > correlation(baseline.encode(fresh), truth) + 0.004
@@ -501,7 +504,13 @@ def test_progress_reports_each_stage():
     sentences = sentences_of(300)
     se.WordVectors.distill(Teacher(), sentences, cache=False, progress=lambda *report: reports.append(report))
     stages = list(dict.fromkeys(name for name, _, _ in reports))
-    assert stages == ["teacher: words", "teacher: sentences", "choosing the penalty", "solving"]
+    assert stages == [
+        "teacher: words",
+        "teacher: sentences",
+        "choosing the penalty",
+        "scoring on held-out sentences",
+        "solving",
+    ]
     for name in stages:
         last = [report for report in reports if report[0] == name][-1]
         assert last[1] == last[2] > 0
