@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLE", "HELP", "NAME", "add_arguments", "run"]
 
-_KINDS = ("classification", "pair_classification", "similarity")
+_KINDS = ("classification", "pair_classification", "similarity", "clustering", "duplicates", "search")
 _BASELINES = ("random", "random-words", "bow", "majority")
 NAME = "evaluate"
 HELP = "evaluate encoders on SentEval's tasks"
@@ -66,7 +66,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "KIND=FILE",
         "a task of your own, tab-separated: classification (label, sentence), pair_classification "
         "(label, two sentences) or similarity (score, two sentences); or its folder with train.tsv, "
-        "test.tsv and perhaps dev.tsv",
+        "test.tsv and perhaps dev.tsv. Without training: clustering (class, sentence), duplicates (0 or 1, "
+        "two sentences) or search (label, sentence: a folder with queries.tsv and documents.tsv)",
     )
     several("--groups", "FILE", "groups of paraphrases: name of the group, tab, sentence", type=Path)
     several("--curve", "NAME", "add a learning curve of this task: score against training examples")

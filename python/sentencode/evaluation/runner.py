@@ -38,6 +38,7 @@ from .metrics.scores import (
     spearman,
     values_of,
 )
+from .metrics.untrained import average_precision, average_precisions, cluster, search
 from .metrics.validation import cross_validate
 from .statistics.seeds import over_runs
 
@@ -123,6 +124,7 @@ def check_installed(kind: Kind, protocol: Protocol) -> None:
     needed = {
         "scipy.stats": kind.question in ("similarity", "relatedness"),
         "sklearn.model_selection": sklearn or kind.validation in ("nested", "folds"),
+        "sklearn.cluster": kind.question == "clustering",
         "torch": not sklearn and (kind.validation is not None or kind.question == "retrieval"),
     }
     for module, is_needed in needed.items():
@@ -385,12 +387,57 @@ def _retrieval(
     return TaskResult(encoded.task.name, figures, retrieval.intervals, {"test": predictions}, details)
 
 
+def _duplicates(
+    encoded: Encoded, protocol: Protocol, options: dict[str, Any], _: Progress | None
+) -> TaskResult:
+    ((name, (first, second)),) = encoded.by_split().items()
+    gold = np.asarray(encoded.task.splits[name].labels, dtype=np.int64)
+    if not 0 < gold.sum() < len(gold) or gold.max() > 1:
+        raise ValueError("duplicates need pairs of class 1 and others of class 0")
+    scores = _similarities(protocol, encoded.embeddings[first], encoded.embeddings[second])
+    resampled = average_precisions(scores, gold, options["resamples"])
+    figures = {"ap": 100 * average_precision(scores, gold), "nsamples": len(gold)}
+    intervals = {"ap": _percent(percentile_interval(resampled, options["confidence"]))}
+    predictions = SplitPredictions(name, np.arange(len(gold)), scores, gold.astype(np.float64))
+    return TaskResult(encoded.task.name, figures, intervals, {name: predictions})
+
+
+def _clustering(
+    encoded: Encoded, _protocol: Protocol, options: dict[str, Any], _: Progress | None
+) -> TaskResult:
+    ((name, (indices,)),) = encoded.by_split().items()
+    classes = np.asarray(encoded.task.splits[name].labels, dtype=np.int64)
+    clusters = cluster(encoded.embeddings[indices], classes, **options)
+    figures = {"v_measure": 100 * clusters.value, "nsamples": len(classes)}
+    intervals = {"v_measure": _percent(clusters.interval)}
+    details = {"deviations": {"v_measure": 100 * clusters.deviation}}
+    return TaskResult(encoded.task.name, figures, intervals, {}, details)
+
+
+def _search(encoded: Encoded, _protocol: Protocol, options: dict[str, Any], _: Progress | None) -> TaskResult:
+    splits, sides = encoded.task.splits, encoded.by_split()
+    queries, documents = (encoded.embeddings[sides[name][0]] for name in ("queries", "documents"))
+    wanted, labels = (np.asarray(splits[name].labels, dtype=np.int64) for name in ("queries", "documents"))
+    if missing := set(wanted.tolist()) - set(labels.tolist()):
+        raise ValueError(f"no document is relevant to the queries of {encoded.task.classes[min(missing)]!r}")
+    hits = search(queries, documents, wanted, labels)
+    figures: dict[str, Any] = {key: 100 * float(values.mean()) for key, values in hits._asdict().items()}
+    intervals = {key: _percent(bootstrap_mean(values, **options)) for key, values in hits._asdict().items()}
+    figures |= {"nqueries": len(queries), "ndocuments": len(documents)}
+    best = np.ones(len(queries))
+    predictions = SplitPredictions("queries", np.arange(len(queries)), hits.ndcg10, best)
+    return TaskResult(encoded.task.name, figures, intervals, {"queries": predictions})
+
+
 _SCORERS: dict[str, Callable[[Encoded, Protocol, dict[str, Any], Progress | None], TaskResult]] = {
     "classification": _classification,
     "relatedness": _relatedness,
     "similarity": _similarity,
     "groups": _groups,
     "retrieval": _retrieval,
+    "duplicates": _duplicates,
+    "clustering": _clustering,
+    "search": _search,
 }
 
 

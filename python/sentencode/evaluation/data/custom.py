@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from ...errors import FormatError
 from ...files import as_path
 from .files import Classes, Example, Scores, Table, read_lines, splits_of, tokens
 from .senteval import task_names
-from .task import Kind, Split, Task
+from .task import Kind, Question, Split, Task
 
 __all__ = ["load_groups", "load_tsv_task"]
 
@@ -30,10 +30,18 @@ _VALIDATION: dict[tuple[str, ...], Literal["nested", "folds", "dev"]] = {
     ("train", "test"): "folds",
     ("train", "dev", "test"): "dev",
 }
+# Files of the tasks without training.
+_UNTRAINED: dict[str, tuple[str, ...]] = {
+    "clustering": ("all",),
+    "duplicates": ("all",),
+    "search": ("documents", "queries"),  # labels are those of the first
+}
 
 
 def load_tsv_task(
-    question: Literal["classification", "pair_classification", "similarity"],
+    question: Literal[
+        "classification", "pair_classification", "similarity", "clustering", "duplicates", "search"
+    ],
     files: str | os.PathLike[str] | Mapping[str, str | os.PathLike[str]],
     *,
     name: str | None = None,
@@ -42,11 +50,14 @@ def load_tsv_task(
 
     Args:
         question: `"classification"`: a label and a sentence per line. `"pair_classification"`: a label and
-            two sentences. `"similarity"`: a score and two sentences.
+            two sentences. `"similarity"`: a score and two sentences. Without training: `"clustering"`: a
+            class and a sentence. `"duplicates"`: 1 or 0 and two sentences. `"search"`: a label and a
+            sentence; a query's relevant documents have its label.
         files: One file, or several by name. For classification, one file means nested cross-validation;
             `"train"` and `"test"`, selection of penalties by cross-validation; `"train"`, `"dev"` and
             `"test"`, selection on `"dev"`. Classes are those of `"train"`, sorted. For similarity,
             `"train"`, `"dev"` and `"test"` are scored separately; other names are subsets of one test set.
+            For clustering and duplicates, one file. For search, `"queries"` and `"documents"`.
         name: Name of the task in reports. None: the name of the only file, or of the first file's folder.
 
     Returns:
@@ -77,24 +88,29 @@ def load_tsv_task(
     kind = _kind(question, paths)
     table = _PAIRS if kind.pairs else _SENTENCES
     labels = Scores() if kind.question == "similarity" else Classes()
-    order = [s for s in ("train", "dev", "test") if s in paths] + [
-        s for s in paths if s not in ("train", "dev", "test")
-    ]
+    first = _UNTRAINED.get(question, ("train", "dev", "test"))
+    order = [*(s for s in first if s in paths), *(s for s in paths if s not in first)]
     examples = {split: table.examples(paths[split], whole=False) for split in order}
     splits, classes = splits_of(examples, labels)
-    if kind.question == "classification" and len(classes) < 2:
+    if kind.question in ("classification", "clustering") and len(classes) < 2:
         raise FormatError(f"{paths[order[0]]} has one class, {classes[0]!r}: expected at least two")
-    first = next(iter(paths.values()))
-    name = name or (first.stem if len(paths) == 1 else first.absolute().parent.name)
+    file = next(iter(paths.values()))
+    name = name or (file.stem if len(paths) == 1 else file.absolute().parent.name)
     return Task(name, splits, kind, classes, partial=name in task_names())
 
 
 def _kind(question: str, paths: Mapping[str, Path]) -> Kind:
+    if names := _UNTRAINED.get(question):
+        if set(paths) != set(names):
+            expected = "queries and documents" if question == "search" else "one"
+            raise ValueError(f"files of {question} must be {expected}, got {', '.join(paths)}")
+        return Kind(cast(Question, question), pairs=question == "duplicates")
     if question == "similarity":
         return Kind("similarity", pairs=True, subsets=not {"all", "train", "dev", "test"} >= set(paths))
     if question not in ("classification", "pair_classification"):
         raise ValueError(
-            f"question must be 'classification', 'pair_classification' or 'similarity', got {question!r}"
+            "question must be 'classification', 'pair_classification', 'similarity', 'clustering', "
+            f"'duplicates' or 'search', got {question!r}"
         )
     for names, validation in _VALIDATION.items():
         if set(names) == set(paths):

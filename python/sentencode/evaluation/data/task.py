@@ -14,8 +14,25 @@ __all__ = ["Feature", "Kind", "Split", "Task", "digest_of"]
 
 Feature = Literal["u", "v", "|u-v|", "u*v"]
 Labels = NDArray[np.float64] | NDArray[np.int64]
+Question = Literal[
+    "classification",
+    "relatedness",
+    "similarity",
+    "retrieval",
+    "groups",
+    "clustering",
+    "duplicates",
+    "search",
+]
 
-_INDEX_LABELS = ("classification", "groups", "retrieval")  # kinds whose labels are indices
+_INDEX_LABELS = (
+    "classification",
+    "groups",
+    "retrieval",
+    "clustering",
+    "duplicates",
+    "search",
+)  # kinds whose labels are indices
 _EXACT = 2**53  # integers up to this are exact in float64
 
 
@@ -27,7 +44,9 @@ class Kind:
         question: `"classification"`: the class of a sentence or pair. `"relatedness"`: a score of each pair,
             by a trained regression. `"similarity"`: a score of each pair, by the cosine of its embeddings.
             `"retrieval"`: the image of a caption, and the captions of an image. `"groups"`: whether the
-            embeddings of a group of sentences are close.
+            embeddings of a group of sentences are close. `"clustering"`: whether clusters are classes.
+            `"duplicates"`: whether pairs of class 1 have the greatest cosines. `"search"`: the documents with
+            a query's label, in the splits `"queries"` and `"documents"`.
         validation: How penalties are selected and classifiers tested. `"nested"`: nested cross-validation of
             the split `"all"`. `"folds"`: cross-validation of `"train"`, test on `"test"`. `"dev"`: selection
             on `"dev"`, test on `"test"`. None: nothing is trained.
@@ -45,7 +64,7 @@ class Kind:
         ValueError: Classification has no validation.
     """
 
-    question: Literal["classification", "relatedness", "similarity", "retrieval", "groups"]
+    question: Question
     validation: Literal["nested", "folds", "dev"] | None = None
     pairs: bool = False
     features: tuple[Feature, ...] = ()

@@ -25,6 +25,7 @@ from .results import Judged as Judged  # the old name
 from .retrieval import Ranking
 from .scores import accuracy, cosine_of_pairs, f1, mean_squared_error, pearson, spearman
 from .solver import LogisticSolutions, fit_logistic
+from .untrained import average_precision
 
 __all__ = [
     "PROTOCOLS",
@@ -43,6 +44,7 @@ __all__ = [
     "TaskResult",
     "Wrong",
     "accuracy",
+    "average_precision",
     "baseline",
     "bleu",
     "bootstrap_difference",

@@ -23,6 +23,7 @@ _ATTRIBUTES = {"places": "indices", "judged": "predictions", "drawn": "resampled
 _BELOW = {
     "acc": ("f1",),
     "nn_cosine": ("nn_l2", "cl_one", "cl_half", "idb"),
+    "ndcg10": ("recall10", "mrr10"),
     "t2i.r1": ("t2i.r5", "t2i.r10", "t2i.medr", "i2t.r1", "i2t.r5", "i2t.r10", "i2t.medr"),
 }
 
@@ -242,7 +243,7 @@ class TaskResult(Mapping[str, Any]):
             raise KeyError(f"{self.task} has no figure: {self.error}")
         if "t2i" in self.figures:  # "acc" has all recalls
             return "t2i.r1"
-        for key in ("acc", "pearson", "nn_cosine"):
+        for key in ("acc", "pearson", "nn_cosine", "ap", "v_measure", "ndcg10"):
             if key in self.figures:
                 return key
         split = next((name for name in ("all", "test") if name in self.figures), next(iter(self.figures)))

@@ -24,7 +24,23 @@ _Report = TypeVar("_Report", bound=BaseReport)
 _PARAPHRASES = ("cl_one", "cl_half", "nn_cosine", "nn_l2")
 _RECALLS = ("r1", "r5", "r10")
 # Kinds of measures; cosine and learnt similarity are never averaged together.
-KINDS = ("classification", "similarity", "learnt similarity", "paraphrases", "retrieval")
+KINDS = (
+    "classification",
+    "similarity",
+    "learnt similarity",
+    "paraphrases",
+    "retrieval",
+    "duplicates",
+    "clustering",
+    "search",
+)
+_UNTRAINED = {
+    "ap": "duplicates",
+    "v_measure": "clustering",
+    "ndcg10": "search",
+    "recall10": "search",
+    "mrr10": "search",
+}
 _COSINE = {"SICKCosine": "SICKRelatedness", "STSBenchmarkCosine": "STSBenchmark"}
 _PUBLISHED_AVERAGES = {
     **{f"{kind} of {n}": (f"average-{n}", kind) for kind in ("macro", "micro") for n in (6, 7, 8)},
@@ -90,14 +106,15 @@ class Measure:
     @property
     def kind(self) -> str:
         """One of `KINDS`."""
-        classification, similarity, learnt, paraphrases, retrieval = KINDS
+        if self.figure in _UNTRAINED:
+            return _UNTRAINED[self.figure]
         if self.figure in _PARAPHRASES:
-            return paraphrases
+            return "paraphrases"
         if self.figure in _RECALLS:
-            return retrieval
+            return "retrieval"
         if self.unit == PERCENT:
-            return classification
-        return learnt if self.scored == "learnt" else similarity
+            return "classification"
+        return "learnt similarity" if self.scored == "learnt" else "similarity"
 
 
 def unique(reports: Sequence[_Report]) -> list[_Report]:
@@ -181,13 +198,13 @@ def _leaves(figures: Mapping[str, Any]) -> Iterator[tuple[str, str, float, float
 
 
 def _unit(figure: str) -> str:
-    if figure in ("acc", "devacc", "f1", *_PARAPHRASES, *_RECALLS):
+    if figure in ("acc", "devacc", "f1", *_PARAPHRASES, *_RECALLS, *_UNTRAINED):
         return PERCENT
     if figure.partition(".")[0] in ("pearson", "spearman", "devpearson"):
         return CORRELATION
     if figure == "medr":
         return RANK
-    return COUNT if figure in ("ndev", "ntest", "nsamples", "ngroups") else PLAIN
+    return COUNT if figure in ("ndev", "ntest", "nsamples", "ngroups", "nqueries", "ndocuments") else PLAIN
 
 
 def _published_metric(task: str, part: str, figure: str) -> tuple[str, str] | None:

@@ -18,6 +18,7 @@ from ..metrics.intervals import (
 )
 from ..metrics.results import SplitPredictions, TaskResult, is_class
 from ..metrics.scores import CORRELATIONS, Correlation, f1
+from ..metrics.untrained import average_precision, average_precisions
 from .correlation_tests import paired_bootstrap_correlation, williams_test
 from .significance import (
     Comparison,
@@ -82,7 +83,22 @@ def rows_of_task(a: TaskResult, b: TaskResult, options: dict[str, Any]) -> Itera
         options: `confidence`, `resamples` and `seed`.
     """
     parts = list(aligned(a, b))
-    if is_class(parts[0][1].gold):
+    if not parts:  # clusters have no examples that could be compared
+        return
+    if a.headline == "ap":
+        yield from _average_precisions(a.task, parts, options)
+    elif a.headline == "ndcg10":
+        for name, *both in parts:
+            values = [predictions.per_seed for predictions in both]  # [1, n]
+            scores = [100 * float(row.mean()) for row in values]
+            yield row_of(
+                a.task,
+                name,
+                "ndcg10",
+                scores,
+                bootstrap_of_means(list(values[0]), list(values[1]), None, options),
+            )
+    elif is_class(parts[0][1].gold):
         yield from _accuracies(a.task, parts, a.headline, options)
         if "f1" in a.figures:
             yield from _f1s(a.task, parts, options)
@@ -92,6 +108,8 @@ def rows_of_task(a: TaskResult, b: TaskResult, options: dict[str, Any]) -> Itera
 
 def notes_of(a: TaskResult, b: TaskResult) -> str:
     """Limits of the tests of these results, in words."""
+    if not a.predictions:
+        return "clusters of two encoders have no examples that could be compared"
     notes = []
     if dependent := _GROUPED.get(a.headline):
         notes.append(f"{dependent} are not independent, so that groups are tested and counted")
@@ -177,6 +195,16 @@ def _f1s(task: str, parts: _Parts, options: dict[str, Any]) -> Iterator[Compared
         rows = [row for predictions in both for row in predictions.per_seed]
         resampled = f1_of_resamples(rows, gold, options["resamples"], options["seed"])  # [resamples, seeds]
         yield _by_bootstrap(task, name, "f1", scores, resampled, both, options)
+
+
+def _average_precisions(task: str, parts: _Parts, options: dict[str, Any]) -> Iterator[Compared]:
+    for name, *both in parts:
+        rows = [(predictions.predicted, predictions.gold) for predictions in both]
+        scores = [100 * average_precision(*row) for row in rows]
+        resampled = np.stack(
+            [average_precisions(*row, options["resamples"], options["seed"]) for row in rows], axis=1
+        )
+        yield _by_bootstrap(task, name, "ap", scores, resampled, both, options)
 
 
 def _by_bootstrap(
