@@ -2,7 +2,7 @@
 
 usage: python tools/distill_default_vectors.py sentence-transformers/all-MiniLM-L6-v2
            --wikipedia wikipedia.txt.xz --books books.train.txt.xz --captions coco.txt
-           --frequencies enwiki_vocab_min200.txt.gz
+           --frequencies enwiki_vocab_min200.txt.gz [--data SentEval/data]
 
 Only text that anybody may use is read: public-domain books, Wikipedia (CC BY-SA 4.0) and the captions of COCO
 (CC BY 4.0). The same files give the same vectors, but for the teacher's rounding. The recipe and what was
@@ -19,6 +19,8 @@ from sample_sentences import hashed, sample, words_of
 
 import sentencode as se
 from sentencode.distill import distill, teacher_named
+from sentencode.evaluation import Decontaminator, task_names
+from sentencode.reproduce.evaluator import tasks_there
 
 OUT = Path(__file__).parents[1] / "python" / "sentencode" / "data" / "default_vectors.sentencode"
 LARGEST = 10_000_000  # bytes
@@ -45,6 +47,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=OUT)
     parser.add_argument("--words", type=int, default=50_000)
     parser.add_argument("--dim", type=int, default=148)
+    parser.add_argument("--data", help="SentEval's data folder: sentences of its tasks are removed")
     parser.add_argument("--bfloat16", action="store_true", help="the teacher computes in bfloat16")
     options = parser.parse_args()
 
@@ -55,6 +58,10 @@ def main() -> None:
         *sample(se.Corpus(options.captions), 20_000, options.captions),
     ]
     sentences = sorted(dict.fromkeys(sentences), key=hashed)
+    if options.data is not None:
+        clean = Decontaminator(tasks_there(task_names(), options.data, partial=True))
+        sentences = list(clean(sentences))
+        print(f"{clean.removed:,} sentences of tasks removed: {dict(clean.by_task)}")
     student = distill(
         teacher_named(options.teacher, bfloat16=options.bfloat16),
         sentences,
