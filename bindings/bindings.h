@@ -31,6 +31,7 @@ void bind_sentences(py::module_& m);
 void bind_sif(py::module_& m);
 void bind_split_sentences(py::module_& m);
 void bind_tokenizer(py::module_& m);
+void bind_train_table(py::module_& m);
 void bind_training(py::module_& m);
 void bind_usif(py::module_& m);
 void bind_version(py::module_& m);

@@ -34,6 +34,7 @@ SENTENCODE_MODULE(_core, m, pybind11::mod_gil_not_used()) {
   sentencode::bind_encoder(m);
   sentencode::bind_linear_encoder(m);
   sentencode::bind_average(m);
+  sentencode::bind_train_table(m);
   sentencode::bind_common_directions(m);
   sentencode::bind_sif(m);
   sentencode::bind_usif(m);

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .linear.laes import LAES
     from .linear.selection import Selection
     from .linear.sif import SIF
+    from .linear.trained_average import TrainedAverage
     from .linear.usif import USIF
     from .models.heads import Classifier, CosineRegression, MultipleNegatives, RowRegression, Triplet
     from .quantization import quantize_embeddings
@@ -52,7 +53,7 @@ _NAMES = {
     "encoder": ("Encoder",),
     "errors": ("DivergedError", "FormatError", "NotFittedError", "ZeroRowsWarning"),
     "evaluation": ("compare", "evaluate"),
-    "linear": ("LAES", "SIF", "USIF", "Average", "Selection"),
+    "linear": ("LAES", "SIF", "USIF", "Average", "Selection", "TrainedAverage"),
     "models": tuple(families.FAMILIES),
     "models.heads": ("Classifier", "CosineRegression", "MultipleNegatives", "RowRegression", "Triplet"),
     "quantization": ("quantize_embeddings",),
@@ -85,6 +86,7 @@ __all__ = [
     "RowRegression",
     "Selection",
     "Tokenizer",
+    "TrainedAverage",
     "Triplet",
     "Vocabulary",
     "WordVectors",

@@ -6,6 +6,7 @@
 #include "sentencode/linear/average.h"
 #include "sentencode/linear/laes.h"
 #include "sentencode/linear/sif.h"
+#include "sentencode/linear/trained_average.h"
 #include "sentencode/linear/usif.h"
 
 namespace sentencode {
@@ -17,8 +18,11 @@ std::unique_ptr<LinearEncoder> load_as(const SavedModel& saved) {
 }
 
 using Loader = std::unique_ptr<LinearEncoder> (*)(const SavedModel&);
-const std::map<std::string, Loader> kLoaders{
-    {"Average", load_as<Average>}, {"LAES", load_as<Laes>}, {"SIF", load_as<Sif>}, {"USIF", load_as<Usif>}};
+const std::map<std::string, Loader> kLoaders{{"Average", load_as<Average>},
+                                             {"LAES", load_as<Laes>},
+                                             {"SIF", load_as<Sif>},
+                                             {"TrainedAverage", load_as<TrainedAverage>},
+                                             {"USIF", load_as<Usif>}};
 
 std::unique_ptr<LinearEncoder> load_linear(const SavedModel& saved) {
   const auto loader = kLoaders.find(saved.kind);

@@ -6,9 +6,10 @@ from .average import Average
 from .laes import LAES
 from .selection import Selection
 from .sif import SIF
+from .trained_average import TrainedAverage
 from .usif import USIF
 
-__all__ = ["LAES", "SIF", "USIF", "Average", "Selection"]
+__all__ = ["LAES", "SIF", "USIF", "Average", "Selection", "TrainedAverage"]
 
 
 def __dir__() -> list[str]:

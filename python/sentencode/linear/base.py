@@ -28,7 +28,7 @@ Floats = npt.NDArray[np.float32]
 
 
 class LinearEncoder(CoreEncoder):
-    """An encoder of weighted word vectors: `Average`, `SIF`, `USIF` or `LAES`."""
+    """An encoder of weighted word vectors: `Average`, `SIF`, `USIF`, `LAES` or `TrainedAverage`."""
 
     frequencies: Any
 
@@ -38,6 +38,7 @@ class LinearEncoder(CoreEncoder):
     _unsaved: frozenset[str] = frozenset({"vectors", "frequencies"})  # parameters that are stored elsewhere
     _export_notes: ClassVar[tuple[str, ...]] = ()  # differences of an exported model
     _added: ClassVar[dict[str, Any]] = {}  # parameters that early files lack, and their values there
+    _in_files: frozenset[str] = frozenset()  # what files have next to the parameters
 
     def _options(self) -> dict[str, Any]:
         """Check the parameters of the class, and return the options of the core's class."""
@@ -193,7 +194,7 @@ class LinearEncoder(CoreEncoder):
     def _folded(self) -> Folded:
         """The encoder as an average of rows."""
         self._check_learnt()
-        vectors, name = self._word_vectors, type(self).__name__
+        vectors, name = self._fitted_vectors, type(self).__name__
         if vectors.oov in ("random", "subwords"):
             raise NotImplementedError(
                 f"{name}.export: vectors with oov={vectors.oov!r} represent unknown words by their spelling, "
@@ -246,7 +247,7 @@ class LinearEncoder(CoreEncoder):
             raise ValueError(f"params are not JSON: {error}") from None
         if isinstance(params, dict):
             params = {**cls._added, **params}
-        return checked_keys(cls, params, set(cls._defaults()) - cls._unsaved)
+        return checked_keys(cls, params, (set(cls._defaults()) - cls._unsaved) | cls._in_files)
 
     @classmethod
     def _from_model(cls, model: Any, params: dict[str, Any], tokenizer: Tokenizer, *, trust: bool) -> Any:

@@ -17,7 +17,7 @@ from .task import SentenceTask
 __all__ = ["OPTIMIZER_EPSILON", "arguments", "network_defaults", "register_encoder", "shared_defaults"]
 
 OPTIMIZER_EPSILON = "optimizer_epsilon"  # the trainer's `epsilon`, as networks have an option of that name
-_LINEAR = frozenset({"Average", "LAES", "SIF", "USIF"})  # names of encoders of C++
+_LINEAR = frozenset({"Average", "LAES", "SIF", "TrainedAverage", "USIF"})  # names of encoders of C++
 
 
 def arguments(kind: Any) -> dict[str, Any]:

@@ -13,11 +13,11 @@ import numpy.typing as npt
 from torch import Tensor
 
 from .. import _nn
-from ..checks import checked_bool, checked_float
+from ..checks import checked_bool
 from ..core_encoder import plain
 from ..generators import isolated_generators
+from ..labels import check_class_weight, class_ids, class_weights, distinct_classes, plain_name, scores
 from ..nn.module import CppModule
-from ..text.inputs import one_column
 from .cpp_network import Option, documented, options_of
 
 __all__ = [
@@ -155,16 +155,13 @@ class Classifier(Head):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.class_weight, Mapping) and self.class_weight not in (None, "balanced"):
-            raise ValueError(
-                f"class_weight must be None, 'balanced' or a dict, got {self.class_weight!r:.40}"
-            )
+        check_class_weight(self.class_weight)
 
     def to_config(self) -> dict[str, Any]:
         """As in `Head`; weights by class are pairs."""
         weight = self.class_weight
         pairs = (
-            [[_plain(name), float(w)] for name, w in weight.items()]
+            [[plain_name(name), float(w)] for name, w in weight.items()]
             if isinstance(weight, Mapping)
             else weight
         )
@@ -176,34 +173,15 @@ class Classifier(Head):
 
     def learn(self, y: Any) -> list[Any]:
         """Return the classes, sorted."""
-        classes = sorted(set(_classes(y, "y")), key=lambda name: (str(type(name)), name))
-        if len(classes) < 2:
-            count = f"{len(classes)} class{'' if len(classes) == 1 else 'es'}"
-            raise ValueError(f"y must have two classes or more, got {count}: {classes!r:.60}")
-        return classes
+        return distinct_classes(y)
 
     def numbers(self, y: Any, learnt: list[Any], what: str) -> npt.NDArray[np.int64]:
         """Return the index of the class of each label."""
-        index = {name: i for i, name in enumerate(learnt)}
-        labels = _classes(y, what)
-        for i, name in enumerate(labels):
-            if name not in index:
-                some = ", ".join(map(repr, learnt[:10])) + (", ..." if len(learnt) > 10 else "")
-                raise ValueError(f"{what}[{i}] is {name!r}, none of the classes {some}")
-        return np.array([index[name] for name in labels], np.int64)
+        return class_ids(y, learnt, what)
 
     def weights(self, labels: npt.NDArray[np.int64], classes: list[Any]) -> npt.NDArray[np.float32]:
         """Return the factor of each class's losses [classes]."""
-        if self.class_weight is None:
-            return np.ones(len(classes), np.float32)
-        if self.class_weight == "balanced":
-            counts = np.bincount(labels, minlength=len(classes))
-            return (len(labels) / (len(classes) * np.maximum(counts, 1))).astype(np.float32)
-        assert isinstance(self.class_weight, Mapping)
-        if unknown := [name for name in self.class_weight if name not in classes]:
-            raise ValueError(f"class_weight: {unknown[0]!r} is none of the classes {classes!r:.60}")
-        weights = [self.class_weight.get(name, 1.0) for name in classes]
-        return np.array([checked_float("class_weight", w, 0) for w in weights], np.float32)
+        return class_weights(self.class_weight, labels, classes)
 
 
 class CosineRegression(Head):
@@ -224,7 +202,7 @@ class CosineRegression(Head):
 
     def numbers(self, y: Any, learnt: Any, what: str) -> npt.NDArray[np.float32]:
         """Return scores."""
-        return _scores(y, what, 1).astype(np.float32)
+        return scores(y, what, 1).astype(np.float32)
 
 
 class MultipleNegatives(Head):
@@ -291,19 +269,17 @@ class RowRegression(Head):
 
     def learn(self, y: Any) -> int:
         """Return the dimensions of the teacher's embeddings."""
-        return int(_scores(y, "y", 2).shape[1])
+        return int(scores(y, "y", 2).shape[1])
 
     def numbers(self, y: Any, learnt: int, what: str) -> npt.NDArray[np.float32]:
         """Return the teacher's embeddings [n, Y]; labels in C++ are their indices."""
-        targets = _scores(y, what, 2)
+        targets = scores(y, what, 2)
         if targets.shape[1] != learnt:
             raise ValueError(
                 f"{what} must be {learnt}-dimensional embeddings as y, got {targets.shape[1]} dimensions"
             )
         return np.ascontiguousarray(targets, np.float32)
 
-
-_EXACT = 2**53  # floats represent all integers up to it
 
 _KINDS: dict[Any, type[Head]] = {
     kind.__name__: kind for kind in (Classifier, CosineRegression, MultipleNegatives, RowRegression, Triplet)
@@ -342,56 +318,3 @@ def made_head(head: Head, dim: int, sides: int, learnt: Any, seed: int) -> HeadM
     """Return a module with new weights."""
     with isolated_generators(seed):
         return HeadModule({"head": type(head).__name__, **head.core_options(dim, sides, learnt)})
-
-
-def _plain(name: Any) -> Any:
-    return name.item() if isinstance(name, np.generic) else name
-
-
-def _classes(y: Any, what: str) -> list[Any]:
-    if y is None:
-        raise ValueError(f"a Classifier needs labels: {what} is None")
-    y = one_column(y, what)
-    labels = [_plain(name) for name in (y.tolist() if isinstance(y, np.ndarray) else y)]
-    for i, name in enumerate(labels):
-        if isinstance(name, float) and name.is_integer():
-            if abs(name) > _EXACT:
-                raise ValueError(f"{what}[{i}] is the float {name!r}, too large to be exact: give an int")
-            labels[i] = int(name)
-        elif not isinstance(name, str | int):
-            raise TypeError(
-                f"{what}[{i}] must be a class's name, a str or a whole number, got {name!r:.40} "
-                f"({type(name).__name__})"
-            )
-        if type(labels[i]) is not type(labels[0]):
-            raise TypeError(
-                f"{what}[{i}] is {labels[i]!r:.40} ({type(labels[i]).__name__}), but {what}[0] is "
-                f"{labels[0]!r:.40} ({type(labels[0]).__name__}): classes must be of one type"
-            )
-    return labels
-
-
-def class_array(classes: list[Any]) -> npt.NDArray[Any]:
-    """Return classes as an array; of Python objects if no dtype represents them all exactly.
-
-    Args:
-        classes: Names or integers; those of old files may have several types.
-    """
-    kinds = {type(name) for name in classes}
-    if kinds == {int} and (min(classes) < -(2**63) or max(classes) >= 2**63):
-        return np.array(classes, np.uint64 if min(classes) >= 0 and max(classes) < 2**64 else object)
-    return np.array(classes, None if len(kinds) == 1 else object)
-
-
-def _scores(y: Any, what: str, axes: int) -> npt.NDArray[np.float64]:
-    kind = "a number for each example" if axes == 1 else "a row of numbers for each sentence"
-    if y is None:
-        raise ValueError(f"{what} must be {kind}, got None")
-    if axes == 1:
-        y = one_column(y, what)
-    values = np.asarray(y.detach().cpu() if isinstance(y, Tensor) else y)
-    if values.ndim != axes or values.dtype.kind not in "iuf":
-        raise ValueError(f"{what} must be {kind}, got {values.dtype} {list(values.shape)}")
-    if not np.isfinite(values).all():
-        raise ValueError(f"{what} must be finite")
-    return values

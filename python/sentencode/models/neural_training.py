@@ -17,13 +17,14 @@ from ..nn.module import CppModule
 from ..progress import progress
 from ..text.corpus import repeatable
 from ..text.inputs import unit_of
+from ..text.sides import sides_of
 from ..training import Examples, Trainer, TrainingOptions
 from .device import usable_device
 from .encoder_class import OPTIMIZER_EPSILON
 from .fit_report import FitReport
 from .heads import Classifier
 from .prediction import TrainedHead
-from .supervised import Supervised, sides_of
+from .supervised import Supervised
 from .task import Task, WordVectorsOf
 from .transfer import copy_weights, frozen_names, word_tables
 

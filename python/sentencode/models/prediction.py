@@ -12,8 +12,9 @@ import numpy.typing as npt
 import torch
 
 from ..errors import DivergedError
-from .heads import Classifier, CosineRegression, Head, HeadModule, class_array
-from .supervised import sides_of
+from ..labels import class_array
+from ..text.sides import sides_of
+from .heads import Classifier, CosineRegression, Head, HeadModule
 
 __all__ = ["TrainedHead", "checked_finite"]
 

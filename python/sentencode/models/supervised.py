@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,14 +14,12 @@ from torch import Tensor, nn
 
 from .. import _nn
 from ..nn.module import in_core
-from ..text.corpus import Corpus
-from ..text.inputs import column_names, to_batch
 from ..text.vocabulary import Vocabulary
 from ..training import Batcher, Examples
 from .heads import Classifier, Head, HeadModule, RowRegression, made_head
 from .task import SentenceTask, Task, WordVectorsOf
 
-__all__ = ["Supervised", "SupervisedModel", "sides_of"]
+__all__ = ["Supervised", "SupervisedModel"]
 
 _FIELDS: dict[int, tuple[str, ...]] = {
     1: ("tokens",),
@@ -242,43 +239,3 @@ class Supervised(Task):
         equal = self.chosen["batching"] == "equal_length"
         self.family.length_fields = examples.fields[:1] if equal else examples.fields  # type: ignore[misc]
         return self.family.batcher(examples, validating=validating, rank=rank, world=world)
-
-
-def sides_of(sentences: Any, allowed: Sequence[int] = (1,)) -> list[Any]:
-    """Return examples as columns: all first sentences, all second ones, ...
-
-    Args:
-        sentences: Sentences; tuples of two or three; an array or data frame with as many columns; or the name
-            of a text file.
-        allowed: Numbers of sentences that an example may have. Without 1, a list is an example, not tokens.
-
-    Raises:
-        ValueError: If examples differ in their number of sentences.
-    """
-    if isinstance(sentences, str | os.PathLike):
-        return [list(Corpus(sentences, keep_empty=True))]
-    if (names := column_names(sentences)) is not None:
-        return [list(to_batch(sentences[name])) for name in names]
-    rows = sentences.tolist() if isinstance(sentences, np.ndarray) else list(sentences)
-    if not rows:
-        raise ValueError("there is no sentence to learn from")
-    matrix = isinstance(sentences, np.ndarray) and sentences.ndim == 2
-    if not matrix and not isinstance(rows[0], tuple) and (1 in allowed or not isinstance(rows[0], list)):
-        _check_tokens(rows)
-        return [rows]
-    count = len(rows[0])
-    for i, row in enumerate(rows):
-        if not isinstance(row, tuple | list) or len(row) != count or count not in _FIELDS:
-            raise ValueError(
-                f"sentences[{i}] is {row!r:.60}; expected a tuple of "
-                f"{count if count in _FIELDS else '1 to 3'} sentences, as sentences[0]"
-            )
-    return [list(column) for column in zip(*rows, strict=True)]
-
-
-def _check_tokens(rows: Iterable[Any]) -> None:
-    for i, row in enumerate(rows):
-        if isinstance(row, list) and any(isinstance(token, str) and len(token.split()) > 1 for token in row):
-            raise ValueError(
-                f"sentences[{i}] is {row!r:.60}: a list is the tokens of one sentence; a pair is a tuple"
-            )

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "sentencode/dense.h"
+#include "sentencode/enum_names.h"
+
+namespace sentencode {
+
+/// Losses on averaged word vectors, named as those of neural encoders.
+enum class HeadKind { classifier, cosine_regression, multiple_negatives, row_regression };
+constexpr EnumNames<4> enum_names(HeadKind) {
+  return {"head", {"Classifier", "CosineRegression", "MultipleNegatives", "RowRegression"}};
+}
+
+struct TableHeadOptions {
+  HeadKind kind = HeadKind::classifier;
+  std::int64_t dim = 0;      // D, of an embedding
+  std::int64_t sides = 1;    // sentences of an example
+  std::int64_t outputs = 0;  // K: classes, or dimensions of the targets; 0 for the heads on cosines
+  double unit = 1;           // embeddings are divided by it
+  double scale = 20;         // MultipleNegatives: factor of the cosines
+
+  /// Columns F of the features: x = u, or of a pair x = [u; v; |u - v|; u * v].
+  std::int64_t features() const { return sides == 2 ? 4 * dim : dim; }
+  /// Whether outputs are a function of weights, not of cosines.
+  bool has_weights() const { return kind == HeadKind::classifier || kind == HeadKind::row_regression; }
+  /// Number of the weights W and b.
+  std::int64_t size() const { return outputs * (features() + 1); }
+};
+
+/// A loss on the embeddings of single sentences or pairs, and what it predicts:
+///
+///   Classifier         p = softmax(W x + b);   -sum_k y_k log p_k
+///   RowRegression      s = W x + b;            |s - y|^2 / K
+///   CosineRegression   cos(u, v);              (cos(u, v) - y)^2
+///   MultipleNegatives  cos(u, v);              -log softmax_j(scale cos(u_i, v_j)) at j = i
+///
+/// Cosines of zero embeddings are 0.
+class TableHead {
+ public:
+  /// W and b are zero.
+  explicit TableHead(const TableHeadOptions& options);
+
+  const TableHeadOptions& options() const { return options_; }
+  /// W [K, F], b [K].
+  const Vector& weights() const { return weights_; }
+  Vector& weights() { return weights_; }
+
+  /// Probabilities, embeddings [B, K], or cosines [B, 1]. u: embeddings [B, D] of each sentence of the
+  /// examples.
+  Matrix predict(std::span<const Matrix> u) const;
+
+  /// Sum of the losses of B examples. y: probabilities of classes times weights, targets [B, K], or cosines
+  /// [B, 1]. Where not null, grad_weights is increased, and grad_u [B, D] of each sentence is set.
+  double loss(std::span<const Matrix> u, const Matrix& y, std::span<Matrix> grad_u = {},
+              Vector* grad_weights = nullptr) const;
+
+ private:
+  Matrix features(std::span<const Matrix> u) const;      // [B, F]
+  Matrix scores(const Matrix& x) const;                  // W x + b [B, K]
+  double scores_loss(Matrix& s, const Matrix& y) const;  // s becomes its gradient
+  double cosines_loss(std::span<const Matrix> u, const Matrix& y, std::span<Matrix> grad_u) const;
+  void check(std::span<const Matrix> u) const;
+
+  Eigen::Map<const Matrix> w() const { return {weights_.data(), options_.outputs, options_.features()}; }
+
+  TableHeadOptions options_;
+  Vector weights_;
+};
+
+/// Minimises the mean loss over all examples plus |W|^2 / (2 C n) over the weights W and b of a head, from
+/// its present ones, by L-BFGS. Returns the number of iterations.
+int fit_linear(TableHead& head, std::span<const Matrix> u, const Matrix& y, double c,
+               int max_iterations = 200);
+
+}  // namespace sentencode

@@ -1,0 +1,228 @@
+#include "sentencode/linear/table_head.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "one_blas_thread.h"
+#include "sentencode/error.h"
+#include "sentencode/parallel.h"
+
+namespace sentencode {
+namespace {
+
+/// Rows divided by their lengths [B]; zero rows stay.
+Matrix unit_rows(const Matrix& u, Vector& lengths) {
+  lengths = u.rowwise().norm();
+  return u.array().colwise() / (lengths.array() > 0).select(lengths.array(), 1.0F);
+}
+
+/// The gradient with respect to u of a loss whose gradient with respect to u / |u| is g; 0 where u is 0.
+Matrix through_unit_rows(const Matrix& g, const Matrix& unit, const Vector& lengths) {
+  const Vector along = g.cwiseProduct(unit).rowwise().sum();  // [B]
+  const Vector inverse = (lengths.array() > 0).select(lengths.array().inverse(), 0.0F);
+  return inverse.asDiagonal() * (g - along.asDiagonal() * unit);  // [B, D]
+}
+
+/// Rows of scores become log-probabilities.
+void log_softmax(Matrix& s) {
+  s.colwise() -= s.rowwise().maxCoeff().eval();
+  s.colwise() -= s.array().exp().rowwise().sum().log().matrix().eval();
+}
+
+}  // namespace
+
+TableHead::TableHead(const TableHeadOptions& options) : options_(options) {
+  const auto& [kind, d, sides, k, unit, scale] = options_;
+  const std::int64_t least =
+      kind == HeadKind::cosine_regression || kind == HeadKind::multiple_negatives ? 2 : 1;
+  const std::int64_t most = kind == HeadKind::row_regression ? 1 : 2;
+  ST_CHECK(d >= 1, InvalidInput, "dim must be at least 1, got ", d);
+  ST_CHECK(sides >= least && sides <= most, InvalidInput, name_of(kind), " has examples of ",
+           least == most ? concat(least) : concat(least, " or ", most), " sentences, got ", sides);
+  ST_CHECK(options_.has_weights() ? k >= (kind == HeadKind::classifier ? 2 : 1) : k == 0, InvalidInput,
+           name_of(kind), " cannot have ", k, " outputs");
+  ST_CHECK(std::isfinite(unit) && unit > 0 && std::isfinite(scale) && scale > 0, InvalidInput,
+           "unit and scale must be positive, got ", unit, " and ", scale);
+  weights_ = Vector::Zero(options_.size());
+}
+
+void TableHead::check(std::span<const Matrix> u) const {
+  ST_CHECK(std::ssize(u) == options_.sides, InvalidInput, "expected embeddings of ", options_.sides,
+           " sentences of each example, got ", u.size());
+  for (const Matrix& side : u) {
+    ST_CHECK(side.cols() == options_.dim && side.rows() == u[0].rows(), InvalidInput, "embeddings must be [",
+             u[0].rows(), ", ", options_.dim, "], got [", side.rows(), ", ", side.cols(), "]");
+  }
+}
+
+Matrix TableHead::features(std::span<const Matrix> u) const {
+  const auto by = static_cast<float>(1 / options_.unit);
+  if (options_.sides == 1) return by * u[0];
+  const std::int64_t d = options_.dim;
+  Matrix x(u[0].rows(), 4 * d);
+  x << by * u[0], by * u[1], by * (u[0] - u[1]).cwiseAbs(), by * by * u[0].cwiseProduct(u[1]);
+  return x;
+}
+
+Matrix TableHead::scores(const Matrix& x) const {
+  Matrix s = weights_.tail(options_.outputs).transpose().replicate(x.rows(), 1);  // b [B, K]
+  gemm<float>(Op::none, Op::transpose, 1.0F, x, w(), 1.0F, s);                    // + x W^T
+  return s;
+}
+
+double TableHead::scores_loss(Matrix& s, const Matrix& y) const {
+  ST_CHECK(y.rows() == s.rows() && y.cols() == s.cols(), InvalidInput, "targets must be [", s.rows(), ", ",
+           s.cols(), "], got [", y.rows(), ", ", y.cols(), "]");
+  if (options_.kind == HeadKind::row_regression) {
+    const auto k = static_cast<float>(s.cols());
+    s -= y;  // [B, K]
+    const double loss = s.cast<double>().squaredNorm() / k;
+    s *= 2 / k;
+    return loss;
+  }
+  log_softmax(s);  // [B, K]
+  const double loss = -s.cwiseProduct(y).cast<double>().sum();
+  const Vector weights = y.rowwise().sum();                // [B]
+  s = weights.asDiagonal() * Matrix(s.array().exp()) - y;  // w p - y
+  return loss;
+}
+
+double TableHead::cosines_loss(std::span<const Matrix> u, const Matrix& y, std::span<Matrix> grad_u) const {
+  Vector lengths[2];
+  const Matrix unit[2] = {unit_rows(u[0], lengths[0]), unit_rows(u[1], lengths[1])};  // [B, D]
+  Matrix grad[2];                                                                     // of `unit`
+  double loss = 0;
+  if (options_.kind == HeadKind::cosine_regression) {
+    ST_CHECK(y.rows() == u[0].rows() && y.cols() == 1, InvalidInput, "targets must be [", u[0].rows(),
+             ", 1], got [", y.rows(), ", ", y.cols(), "]");
+    const Vector residual = unit[0].cwiseProduct(unit[1]).rowwise().sum() - y.col(0);  // [B]
+    loss = residual.cast<double>().squaredNorm();
+    grad[0] = 2 * residual.asDiagonal() * unit[1];
+    grad[1] = 2 * residual.asDiagonal() * unit[0];
+  } else {
+    const auto scale = static_cast<float>(options_.scale);
+    Matrix s = Matrix::Zero(u[0].rows(), u[0].rows());  // [B, B]
+    gemm<float>(Op::none, Op::transpose, scale, unit[0], unit[1], 0.0F, s);
+    log_softmax(s);
+    loss = -s.diagonal().cast<double>().sum();
+    s = s.array().exp();
+    s.diagonal().array() -= 1;  // p - 1[i = j]
+    for (Matrix& g : grad) g = Matrix::Zero(u[0].rows(), options_.dim);
+    gemm<float>(Op::none, Op::none, scale, s, unit[1], 0.0F, grad[0]);
+    gemm<float>(Op::transpose, Op::none, scale, s, unit[0], 0.0F, grad[1]);
+  }
+  for (std::size_t side = 0; side < grad_u.size(); ++side) {
+    grad_u[side] = through_unit_rows(grad[side], unit[side], lengths[side]);
+  }
+  return loss;
+}
+
+Matrix TableHead::predict(std::span<const Matrix> u) const {
+  check(u);
+  if (!options_.has_weights()) {
+    Vector lengths;
+    return unit_rows(u[0], lengths).cwiseProduct(unit_rows(u[1], lengths)).rowwise().sum();  // [B, 1]
+  }
+  Matrix s = scores(features(u));
+  if (options_.kind == HeadKind::classifier) {
+    log_softmax(s);
+    s = s.array().exp();
+  }
+  return s;
+}
+
+double TableHead::loss(std::span<const Matrix> u, const Matrix& y, std::span<Matrix> grad_u,
+                       Vector* grad_weights) const {
+  check(u);
+  if (!options_.has_weights()) return cosines_loss(u, y, grad_u);
+  const std::int64_t f = options_.features(), k = options_.outputs;
+  const Matrix x = features(u);  // [B, F]
+  Matrix s = scores(x);
+  const double loss = scores_loss(s, y);
+  if (grad_weights != nullptr) {
+    gemm<float>(Op::transpose, Op::none, 1.0F, s, x, 1.0F, Eigen::Map<Matrix>(grad_weights->data(), k, f));
+    grad_weights->tail(k) += s.colwise().sum();
+  }
+  if (grad_u.empty()) return loss;
+  Matrix grad_x(x.rows(), f);
+  gemm<float>(Op::none, Op::none, 1.0F, s, w(), 0.0F, grad_x);  // s W
+  const auto by = static_cast<float>(1 / options_.unit);
+  if (options_.sides == 1) {
+    grad_u[0] = by * grad_x;
+    return loss;
+  }
+  const std::int64_t d = options_.dim;
+  const auto difference = by * grad_x.middleCols(2 * d, d).cwiseProduct((u[0] - u[1]).cwiseSign());
+  const auto product = by * by * grad_x.rightCols(d);
+  grad_u[0] = by * grad_x.leftCols(d) + difference + product.cwiseProduct(u[1]);
+  grad_u[1] = by * grad_x.middleCols(d, d) - difference + product.cwiseProduct(u[0]);
+  return loss;
+}
+
+int fit_linear(TableHead& head, std::span<const Matrix> u, const Matrix& y, double c, int max_iterations) {
+  ST_CHECK(head.options().has_weights(), InvalidInput, name_of(head.options().kind), " has no weights");
+  ST_CHECK(std::isfinite(c) && c > 0, InvalidInput, "C must be positive, got ", c);
+  const OneBlasThread one_thread;
+  constexpr std::int64_t kRows = 4096;  // of a block
+  constexpr std::size_t kMemory = 10;   // pairs of L-BFGS
+  const std::int64_t n = u[0].rows(), slopes = head.options().outputs * head.options().features();
+  const auto per_row = static_cast<float>(1 / static_cast<double>(n)),
+             decay = static_cast<float>(1 / c) * per_row;
+  std::vector<Matrix> rows(u.size());
+  const auto objective = [&](const Vector& w, Vector& gradient) {
+    head.weights() = w;
+    gradient.setZero(w.size());
+    double loss = 0;
+    for (std::int64_t begin = 0; begin < n; begin += kRows) {
+      const std::int64_t count = std::min(kRows, n - begin);
+      for (std::size_t side = 0; side < u.size(); ++side) rows[side] = u[side].middleRows(begin, count);
+      loss += head.loss(rows, y.middleRows(begin, count), {}, &gradient);
+    }
+    gradient *= per_row;
+    gradient.head(slopes) += decay * w.head(slopes);
+    return loss * per_row + 0.5 * decay * w.head(slopes).cast<double>().squaredNorm();
+  };
+
+  Vector w = head.weights(), g, next, next_g;
+  std::vector<Vector> steps, changes;  // s, y of L-BFGS
+  double f = objective(w, g);
+  int iteration = 0;
+  for (; iteration < max_iterations && g.cwiseAbs().maxCoeff() > 1e-5F; ++iteration) {
+    poll_interrupt();
+    Vector p = -g;
+    std::vector<double> alpha(steps.size());
+    for (std::size_t i = steps.size(); i-- > 0;) {
+      alpha[i] = steps[i].dot(p) / steps[i].dot(changes[i]);
+      p -= static_cast<float>(alpha[i]) * changes[i];
+    }
+    if (!steps.empty()) p *= steps.back().dot(changes.back()) / changes.back().squaredNorm();
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      p += static_cast<float>(alpha[i] - changes[i].dot(p) / steps[i].dot(changes[i])) * steps[i];
+    }
+    const double slope = g.cast<double>().dot(p.cast<double>());
+    double size = steps.empty() ? std::min(1.0, 1.0 / g.norm()) : 1.0, next_f = 0;
+    int halvings = 0;
+    for (; halvings < 30; ++halvings, size /= 2) {
+      next = w + static_cast<float>(size) * p;
+      next_f = objective(next, next_g);
+      if (next_f <= f + 1e-4 * size * slope) break;
+    }
+    if (halvings == 30) break;  // float32 is not more precise
+    if ((next_g - g).dot(next - w) > 0) {
+      steps.push_back(next - w);
+      changes.push_back(next_g - g);
+      if (steps.size() > kMemory) {
+        steps.erase(steps.begin());
+        changes.erase(changes.begin());
+      }
+    }
+    std::swap(w, next);
+    std::swap(g, next_g);
+    f = next_f;
+  }
+  head.weights() = w;
+  return iteration;
+}
+
+}  // namespace sentencode

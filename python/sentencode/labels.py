@@ -1,0 +1,119 @@
+"""Labels: classes by name, and scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .checks import checked_float
+from .text.inputs import one_column
+
+__all__ = [
+    *("check_class_weight", "class_array", "class_ids", "class_weights", "distinct_classes", "plain_name"),
+    "scores",
+]
+
+_EXACT = 2**53  # floats represent all integers up to it
+
+
+def distinct_classes(y: Any) -> list[Any]:
+    """Return the classes of labels, sorted; ValueError if there are fewer than two."""
+    classes = sorted(set(_names(y, "y")), key=lambda name: (str(type(name)), name))
+    if len(classes) < 2:
+        count = f"{len(classes)} class{'' if len(classes) == 1 else 'es'}"
+        raise ValueError(f"y must have two classes or more, got {count}: {classes!r:.60}")
+    return classes
+
+
+def class_ids(y: Any, classes: list[Any], what: str) -> npt.NDArray[np.int64]:
+    """Return the index of the class of each label."""
+    index = {name: i for i, name in enumerate(classes)}
+    labels = _names(y, what)
+    for i, name in enumerate(labels):
+        if name not in index:
+            some = ", ".join(map(repr, classes[:10])) + (", ..." if len(classes) > 10 else "")
+            raise ValueError(f"{what}[{i}] is {name!r}, none of the classes {some}")
+    return np.array([index[name] for name in labels], np.int64)
+
+
+def check_class_weight(weight: Any) -> None:
+    """Check a parameter `class_weight`."""
+    if not isinstance(weight, Mapping) and weight not in (None, "balanced"):
+        raise ValueError(f"class_weight must be None, 'balanced' or a dict, got {weight!r:.40}")
+
+
+def class_weights(weight: Any, labels: npt.NDArray[np.int64], classes: list[Any]) -> npt.NDArray[np.float32]:
+    """Return the factor of each class's losses [classes].
+
+    Args:
+        weight: None, "balanced", or weights by class.
+        labels: Index of the class of each label.
+        classes: The classes.
+    """
+    if weight is None:
+        return np.ones(len(classes), np.float32)
+    if weight == "balanced":
+        counts = np.bincount(labels, minlength=len(classes))
+        return (len(labels) / (len(classes) * np.maximum(counts, 1))).astype(np.float32)
+    if unknown := [name for name in weight if name not in classes]:
+        raise ValueError(f"class_weight: {unknown[0]!r} is none of the classes {classes!r:.60}")
+    factors = [weight.get(name, 1.0) for name in classes]
+    return np.array([checked_float("class_weight", w, 0) for w in factors], np.float32)
+
+
+def _names(y: Any, what: str) -> list[Any]:
+    if y is None:
+        raise ValueError(f"a Classifier needs labels: {what} is None")
+    y = one_column(y, what)
+    labels = [plain_name(name) for name in (y.tolist() if isinstance(y, np.ndarray) else y)]
+    for i, name in enumerate(labels):
+        if isinstance(name, float) and name.is_integer():
+            if abs(name) > _EXACT:
+                raise ValueError(f"{what}[{i}] is the float {name!r}, too large to be exact: give an int")
+            labels[i] = int(name)
+        elif not isinstance(name, str | int):
+            raise TypeError(
+                f"{what}[{i}] must be a class's name, a str or a whole number, got {name!r:.40} "
+                f"({type(name).__name__})"
+            )
+        if type(labels[i]) is not type(labels[0]):
+            raise TypeError(
+                f"{what}[{i}] is {labels[i]!r:.40} ({type(labels[i]).__name__}), but {what}[0] is "
+                f"{labels[0]!r:.40} ({type(labels[0]).__name__}): classes must be of one type"
+            )
+    return labels
+
+
+def plain_name(name: Any) -> Any:
+    """Return a class's name as an object of Python."""
+    return name.item() if isinstance(name, np.generic) else name
+
+
+def class_array(classes: list[Any]) -> npt.NDArray[Any]:
+    """Return classes as an array; of Python objects if no dtype represents them all exactly.
+
+    Args:
+        classes: Names or integers; those of old files may have several types.
+    """
+    kinds = {type(name) for name in classes}
+    if kinds == {int} and (min(classes) < -(2**63) or max(classes) >= 2**63):
+        return np.array(classes, np.uint64 if min(classes) >= 0 and max(classes) < 2**64 else object)
+    return np.array(classes, None if len(kinds) == 1 else object)
+
+
+def scores(y: Any, what: str, axes: int) -> npt.NDArray[np.float64]:
+    """Return finite scores with one axis, or embeddings with two."""
+    kind = "a number for each example" if axes == 1 else "a row of numbers for each sentence"
+    if y is None:
+        raise ValueError(f"{what} must be {kind}, got None")
+    if axes == 1:
+        y = one_column(y, what)
+    values = np.asarray(y.detach().cpu() if hasattr(y, "detach") else y)
+    if values.ndim != axes or values.dtype.kind not in "iuf":
+        raise ValueError(f"{what} must be {kind}, got {values.dtype} {list(values.shape)}")
+    if not np.isfinite(values).all():
+        raise ValueError(f"{what} must be finite")
+    return values

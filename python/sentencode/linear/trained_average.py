@@ -1,0 +1,542 @@
+"""Average of word vectors that learn from labels."""
+
+from __future__ import annotations
+
+import logging
+import time
+import warnings
+from collections.abc import Mapping
+from typing import Any, Literal, NoReturn, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from ..checks import checked_bool, checked_float, checked_int
+from ..errors import NotFittedError
+from ..labels import check_class_weight, class_array, class_ids, class_weights, distinct_classes, scores
+from ..progress import progress
+from ..text.sides import sides_of
+from ..text.tokenizer import Tokenizer
+from ..vectors import Vectors, WordVectors
+from .base import LinearEncoder
+from .table_training import TableTraining, Trial
+
+__all__ = ["TrainedAverage"]
+
+Floats = npt.NDArray[np.float32]
+Indices = npt.NDArray[np.int64]
+
+_LOG = logging.getLogger("sentencode")
+_MOST_HELD_OUT = 5000  # examples
+_HEADS: dict[str, dict[str, Any]] = {  # options and their defaults
+    "Classifier": {"class_weight": None},
+    "CosineRegression": {"low": 0.0, "high": 1.0},
+    "MultipleNegatives": {"scale": 20.0},
+    "RowRegression": {},
+}
+_SIDES = {"Classifier": (1, 2), "CosineRegression": (2,), "MultipleNegatives": (2,), "RowRegression": (1,)}
+
+
+class TrainedAverage(LinearEncoder):
+    """The mean of a sentence's word vectors, which `fit` trains on labels together with a head.
+
+    Gradients are those of the words in a batch, and are computed in C++ without torch: 10,000 sentences take
+    seconds. Training begins with the head that is best on the initial vectors (logistic regression), so that
+    few labels suffice. A held-out share of the examples decides when it stops, which word dropout it has, and
+    whether vectors are trained at all: if not, the initial ones are used. Then all examples are trained on in
+    the same way.
+
+    Heads have the names of those of neural encoders. "Classifier" learns the classes of sentences, or of
+    pairs by `[a; b; |a - b|; a * b]`; "CosineRegression" the scores of pairs; "MultipleNegatives" ranks the
+    partners of sentences above those of others in the batch (pairs without labels); "RowRegression" maps
+    embeddings linearly to those of another encoder.
+
+    Args:
+        vectors: Initial word vectors, as for `Average`; or an `Average`, `SIF` or `USIF`, whose weights and
+            directions are multiplied into its vectors, and whose tokenizer is used.
+        head: Name of the head, or a dict of its `kind` and options. "Classifier": `class_weight` (None,
+            "balanced", or weights by class). "CosineRegression": `low` and `high`, the scores of the cosines
+            0 and 1. "MultipleNegatives": `scale` of the cosines (20). "RowRegression" has none.
+        tokenizer: As for `Average`.
+        lowercase: As for `Average`.
+        normalize: Whether to divide each embedding by its norm. None: as the encoder in `vectors` does, or
+            not.
+        learning_rate: Adam's rate for the vectors, in multiples of the root mean square of their elements. It
+            rises for a tenth of the steps, and then falls to zero.
+        head_learning_rate: Adam's rate for the head.
+        anchor: Rate at which vectors return to the initial ones, in multiples of the learning rate.
+        word_dropout: Probability that a word is left out of an example. None: 0 and 0.3 are tried.
+        batch_size: Examples of a step. None: 32, or 128 for "MultipleNegatives".
+        max_epochs: Passes over the examples, at most.
+        patience: Passes without a better validation loss after which training stops.
+        max_minutes: Time for the training. None: no limit.
+        valid_fraction: Share of the examples that is held out, at most 5,000; not used with `valid`.
+        seed: Seed of everything random. Results do not depend on the number of threads.
+
+    Attributes:
+        classes_: Classes of a classifier, sorted.
+        trial_: How the model was trained: `loss` on held-out examples, `epochs` (0: the vectors are the
+            initial ones), `word_dropout` and `c`, the inverse penalty of the initial head.
+        trials_: The same for all that was tried.
+
+    Example:
+        >>> import sentencode as se
+        >>> sentences = ["what a fine film", "a dull film", "fine acting", "a dull and long story"] * 10
+        >>> encoder = se.TrainedAverage(se.WordVectors.default())
+        >>> encoder.fit(sentences, ["good", "bad", "good", "bad"] * 10).predict(["fine story", "dull acting"])
+        array(['good', 'bad'], dtype='<U4')
+        >>> encoder.encode("fine story").shape
+        (148,)
+    """
+
+    _kind = "TrainedAverage"
+    _unsaved = frozenset({"vectors"})
+    _in_files = frozenset({"classes"})
+
+    trial_: Trial
+    trials_: list[Trial]
+    _classes: list[Any] | None
+
+    def __init__(
+        self,
+        vectors: Vectors | LinearEncoder,
+        *,
+        head: str | Mapping[str, Any] = "Classifier",
+        tokenizer: Any = "auto",
+        lowercase: bool | Literal["auto"] = "auto",
+        normalize: bool | None = None,
+        learning_rate: float = 0.01,
+        head_learning_rate: float = 0.001,
+        anchor: float = 0.0,
+        word_dropout: float | None = None,
+        batch_size: int | None = None,
+        max_epochs: int = 10,
+        patience: int = 3,
+        max_minutes: float | None = None,
+        valid_fraction: float = 0.1,
+        seed: int = 0,
+    ) -> None:
+        self.vectors = vectors
+        self.head = head
+        self.tokenizer = tokenizer
+        self.lowercase = lowercase
+        self.normalize = normalize
+        self.learning_rate = learning_rate
+        self.head_learning_rate = head_learning_rate
+        self.anchor = anchor
+        self.word_dropout = word_dropout
+        self.batch_size = batch_size
+        self.max_epochs = max_epochs
+        self.patience = patience
+        self.max_minutes = max_minutes
+        self.valid_fraction = valid_fraction
+        self.seed = seed
+
+    def fit(
+        self, sentences: Any, y: Any = None, *, valid: Any = None, show_progress_bar: bool | None = None
+    ) -> Any:
+        """Train the vectors and the head.
+
+        If it is interrupted (Ctrl-C), the encoder has the best model so far, unless there is none yet.
+
+        Args:
+            sentences: Sentences; or pairs: tuples, an array or a data frame with two columns.
+            y: Labels: classes, scores, embeddings [n, d] of another encoder, or None for "MultipleNegatives".
+            valid: Validation examples instead of a held-out share: a tuple of sentences and labels, or pairs
+                for "MultipleNegatives". They are not trained on.
+            show_progress_bar: Whether to show a progress bar. None: if the logger "sentencode" shows
+                information.
+
+        Returns:
+            The encoder itself.
+
+        Raises:
+            TypeError: A parameter or label has the wrong type.
+            ValueError: A parameter is invalid, labels do not fit the sentences, or no word has a vector.
+            DivergedError: The loss is not finite.
+
+        Warns:
+            UserWarning: A classifier is no better on held-out examples than the most frequent class.
+        """
+        fresh = type(self)(**self.get_params(deep=False))
+        try:
+            fresh._train(sentences, y, valid, show_progress_bar)
+        finally:
+            if "_model" in vars(fresh):
+                self._take(fresh)
+        return self
+
+    def partial_fit(self, sentences: Any, y: Any = None, *, show_progress_bar: bool | None = None) -> NoReturn:
+        """Not available: a model that has been trained is the beginning of another, `TrainedAverage(encoder)`.
+
+        Raises:
+            NotImplementedError: Always.
+        """
+        raise NotImplementedError("TrainedAverage has no partial_fit: call fit with all examples")
+
+    def merge(self, other: Any) -> NoReturn:
+        """Not available.
+
+        Raises:
+            NotImplementedError: Always.
+        """
+        raise NotImplementedError("TrainedAverage cannot be merged")
+
+    # Predictions
+
+    @property
+    def classes_(self) -> npt.NDArray[Any]:
+        """Classes of a classifier, sorted."""
+        self._check_fitted()
+        if self._classes is None:
+            raise AttributeError(f"this TrainedAverage has no classes_: its head is {self._head()[0]}")
+        return class_array(self._classes)
+
+    def predict_proba(self, sentences: Any) -> Floats:
+        """Return the probability of each class [n, classes], in the order of `classes_`.
+
+        Args:
+            sentences: As in `fit`.
+        """
+        self.classes_  # noqa: B018
+        return self._outputs(sentences)
+
+    def predict(self, sentences: Any) -> npt.NDArray[Any]:
+        """Return classes, scores, cosines of pairs, or embeddings of the other encoder.
+
+        Args:
+            sentences: As in `fit`.
+        """
+        outputs = self._outputs(sentences)
+        if self._classes is not None:
+            classes: npt.NDArray[Any] = self.classes_[outputs.argmax(axis=1)]
+            return classes
+        kind, options = self._head()
+        if kind == "CosineRegression":
+            outputs = options["low"] + (options["high"] - options["low"]) * outputs
+        return outputs if kind == "RowRegression" else outputs[:, 0]
+
+    def score(self, sentences: Any, y: Any) -> float:
+        """Return the accuracy of a classifier, or Spearman's rank correlation of predicted scores.
+
+        Args:
+            sentences: As in `fit`.
+            y: True classes or scores.
+
+        Raises:
+            NotImplementedError: The head predicts neither.
+        """
+        if self._head()[0] == "Classifier":
+            ids = class_ids(y, self.classes_.tolist(), "y")
+            return float((self._outputs(sentences).argmax(axis=1) == ids).mean())
+        if self._head()[0] != "CosineRegression":
+            raise NotImplementedError(f"{self._head()[0]} predicts neither classes nor scores")
+        predicted = self.predict(sentences)
+        return float(_core.spearman(predicted.astype(np.float64), scores(y, "y", 1).astype(np.float64)))
+
+    def _outputs(self, sentences: Any) -> Floats:
+        head = self._fitted_model().head
+        count = head.config["sides"]
+        sides = sides_of(sentences, (count,))
+        if len(sides) != count:
+            raise ValueError(
+                f"TrainedAverage was trained on examples of {count} sentences, got {len(sides)}"
+                + (": pairs are tuples, as in [(first, second), ...]" if len(sides) == 1 else "")
+            )
+        return cast("Floats", head.predict([self.encode(side) for side in sides]))
+
+    @property
+    def _estimator_type(self) -> Literal["classifier", "regressor"] | None:
+        kind = self.head.get("kind") if isinstance(self.head, Mapping) else self.head
+        return {"Classifier": "classifier", "CosineRegression": "regressor"}.get(cast("str", kind))  # type: ignore[return-value]
+
+    # Parameters
+
+    def _head(self) -> tuple[str, dict[str, Any]]:
+        """The checked kind and options of the head."""
+        config = {"kind": self.head} if isinstance(self.head, str) else self.head
+        if not isinstance(config, Mapping):
+            raise TypeError(
+                "TrainedAverage: head must be a name, or a dict such as "
+                '{"kind": "Classifier", "class_weight": "balanced"}, got '
+                f"{self.head!r:.60} ({type(self.head).__name__})"
+            )
+        kind, given = config.get("kind"), {k: v for k, v in config.items() if k != "kind"}
+        if kind not in _HEADS:
+            raise ValueError(f"TrainedAverage: head must be one of {', '.join(_HEADS)}, got {kind!r:.40}")
+        if unknown := given.keys() - _HEADS[kind].keys():
+            raise ValueError(
+                f"TrainedAverage: {kind} has no option {min(unknown)!r}; it has "
+                f"{', '.join(_HEADS[kind]) or 'none'}"
+            )
+        options = {**_HEADS[kind], **given}
+        if isinstance(options.get("class_weight"), list):  # of a file
+            options["class_weight"] = dict(options["class_weight"])
+        check_class_weight(options.get("class_weight"))
+        for name in options.keys() & {"low", "high"}:
+            checked_float(f"head: {name}", options[name], -np.inf)
+        if "low" in options and options["low"] >= options["high"]:
+            raise ValueError(
+                f"head: high must be more than low={options['low']!r}, got {options['high']!r}"
+            )
+        if "scale" in options:
+            checked_float("head: scale", options["scale"], 0, above=True)
+        return kind, options
+
+    def _options(self) -> dict[str, Any]:
+        if self.normalize is not None:
+            return {"normalize": checked_bool("TrainedAverage: normalize", self.normalize)}
+        return {"normalize": getattr(self.vectors, "normalize", False) is True}
+
+    def _weights(self) -> None:
+        return None
+
+    @property
+    def _word_vectors(self) -> WordVectors:
+        vectors: Any = self.vectors
+        if isinstance(vectors, LinearEncoder) and self.__dict__.get("_resolved", (None,))[0] is not vectors:
+            folded = vectors._folded()
+            if folded.unknown is not None and folded.unknown.any():
+                raise ValueError(
+                    f"TrainedAverage: the {type(vectors).__name__} has a vector for unknown words, which would "
+                    "not be trained: use vectors.with_oov('skip') or 'zero'"
+                )
+            table = vectors._fitted_vectors
+            oov = "skip" if folded.unknown is None else "zero"
+            copied = WordVectors.from_array(folded.words, folded.rows, table.counts, oov=oov)  # type: ignore[arg-type]
+            self._resolved = vectors, copied
+        return super()._word_vectors
+
+    def _check_vectors(self) -> None:
+        oov = self._word_vectors.oov
+        if oov not in ("skip", "zero"):
+            raise ValueError(
+                f"TrainedAverage: vectors with oov={oov!r} represent unknown words by vectors that are not "
+                "trained; use vectors.with_oov('skip') or 'zero'"
+            )
+
+    def _new_tokenizer(self) -> Tokenizer:
+        if isinstance(self.vectors, LinearEncoder) and (self.tokenizer, self.lowercase) == ("auto", "auto"):
+            tokenizer: Tokenizer = self.vectors.tokenizer_
+            return tokenizer
+        return super()._new_tokenizer()
+
+    def _linear(self, rows: Floats) -> Floats:
+        return rows
+
+    # Training
+
+    def _train(self, sentences: Any, y: Any, valid: Any, show: bool | None) -> None:
+        kind, head = self._head()
+        deadline = time.monotonic() + (
+            np.inf
+            if self.max_minutes is None
+            else 60 * checked_float("TrainedAverage: max_minutes", self.max_minutes, 0, above=True)
+        )
+        options = self._training_options(kind)
+        self._check_vectors()
+        tokenizer, initial = self._new_tokenizer(), self._word_vectors
+        sides = sides_of(sentences, _SIDES[kind])
+        labels, learnt = self._labels(kind, head, y, len(sides[0]), "y", None)
+        held_out_sides = None
+        if valid is not None:
+            if kind != "MultipleNegatives" and not (isinstance(valid, tuple) and len(valid) == 2):
+                raise TypeError(
+                    "fit: valid must be a tuple of sentences and their labels, got "
+                    f"{type(valid).__name__}"
+                )
+            others, others_y = (valid, None) if kind == "MultipleNegatives" else valid
+            held_out_sides = sides_of(others, _SIDES[kind])
+            more, _ = self._labels(kind, head, others_y, len(held_out_sides[0]), "the y of valid", learnt)
+            if len(held_out_sides) != len(sides):
+                raise ValueError(
+                    f"fit: valid has examples of {len(held_out_sides)} sentences, the training data of "
+                    f"{len(sides)}"
+                )
+        if len(sides) not in _SIDES[kind]:
+            expected = " or ".join(map(str, _SIDES[kind]))
+            raise ValueError(
+                f"TrainedAverage: {kind} learns from examples of {expected} sentences, got {len(sides)}"
+                + (": pairs are tuples, as in [(first, second), ...]" if len(sides) == 1 else "")
+            )
+        n = len(sides[0])
+        if held_out_sides is None:
+            train, held_out = self._split(labels if kind == "Classifier" else None, n)
+        else:
+            sides = [[*a, *b] for a, b in zip(sides, held_out_sides, strict=True)]
+            labels = np.concatenate([labels, more])
+            train, held_out = np.arange(n), np.arange(n, len(sides[0]))
+
+        core = tokenizer.core(lowercase=not initial.cased)
+        looked_up = [initial._core.lookup(core, tokenizer.prepare(side)) for side in sides]
+        ids, rows = np.unique(np.concatenate([ids for ids, _ in looked_up]), return_inverse=True)
+        listed = ids[ids < len(initial)]  # others have zero rows
+        if len(listed) == 0:
+            raise ValueError("TrainedAverage: none of the words of the sentences has a vector")
+        ends = np.cumsum([len(side) for side, _ in looked_up])[:-1]
+        parts = np.split(rows.astype(np.int32), ends)
+        examples = _core.TableExamples(
+            [(part, offsets) for part, (_, offsets) in zip(parts, looked_up, strict=True)], labels
+        )
+        outputs = labels.shape[1] if kind in ("Classifier", "RowRegression") else 0
+        with progress(show, "fit", "examples") as bar:
+            training = TableTraining(
+                examples,
+                initial._core.rows(listed),
+                labels,
+                {
+                    "kind": kind,
+                    "dim": initial.dim,
+                    "sides": len(sides),
+                    "outputs": outputs,
+                    "scale": head.get("scale", 1.0),
+                },
+                options,
+                max_epochs=checked_int("TrainedAverage: max_epochs", self.max_epochs, 1, 1 << 20),
+                patience=checked_int("TrainedAverage: patience", self.patience, 1),
+                deadline=deadline,
+                on_progress=bar,
+            )
+            dropouts = (0.0, 0.3) if self.word_dropout is None else (self.word_dropout,)
+            try:
+                training.run(train, held_out, dropouts, refit=valid is None)
+            finally:  # also if interrupted
+                if training.best is not None:
+                    self._adopt_trained(training, initial, listed, tokenizer, learnt)
+        if kind == "Classifier":
+            self._judge(training, labels, train, held_out)
+
+    def _training_options(self, kind: str) -> dict[str, Any]:
+        name = "TrainedAverage: "
+        size = {"MultipleNegatives": 128}.get(kind, 32) if self.batch_size is None else self.batch_size
+        if self.word_dropout is not None:
+            checked_float(name + "word_dropout", self.word_dropout, 0, 1, below=True)
+        checked_float(name + "valid_fraction", self.valid_fraction, 0, 0.5, above=True)
+        return {
+            "learning_rate": checked_float(name + "learning_rate", self.learning_rate, 0),
+            "head_learning_rate": checked_float(name + "head_learning_rate", self.head_learning_rate, 0),
+            "anchor": checked_float(name + "anchor", self.anchor, 0),
+            "batch_size": checked_int(name + "batch_size", size, 1),
+            "warm_up": 0.1,
+            "normalize": self._options()["normalize"],
+            "seed": checked_int(name + "seed", self.seed, 0),
+        }
+
+    def _labels(
+        self, kind: str, head: dict[str, Any], y: Any, count: int, what: str, learnt: Any
+    ) -> tuple[Floats, Any]:
+        """Labels of the core [n, Y], and the classes or dimensions that they have."""
+        if kind == "MultipleNegatives":
+            if y is not None:
+                raise ValueError(f"MultipleNegatives is trained without labels: {what} must be None")
+            return np.zeros((count, 0), np.float32), None
+        if y is None:
+            raise ValueError(f"TrainedAverage: {kind} needs labels: {what} is None")
+        if kind == "Classifier":
+            learnt = distinct_classes(y) if learnt is None else learnt
+            ids = class_ids(y, learnt, what)
+            factors = class_weights(head["class_weight"], ids, learnt)
+            labels = np.zeros((len(ids), len(learnt)), np.float32)
+            labels[np.arange(len(ids)), ids] = factors[ids]
+        else:
+            values = scores(y, what, 2 if kind == "RowRegression" else 1)
+            if kind == "CosineRegression":
+                values = ((values - head["low"]) / (head["high"] - head["low"]))[:, None]
+            labels = np.ascontiguousarray(values, np.float32)
+            if learnt not in (None, labels.shape[1]):
+                raise ValueError(f"{what} must have {learnt} columns as y, got {labels.shape[1]}")
+            learnt = labels.shape[1]
+        if len(labels) != count:
+            raise ValueError(f"{what} must have a label for each of {count} examples, got {len(labels)}")
+        return labels, learnt
+
+    def _split(self, labels: Floats | None, n: int) -> tuple[Indices, Indices]:
+        """Examples to train on and to hold out; classes have equal shares."""
+        if n < 2:
+            raise ValueError(f"TrainedAverage: fit needs two examples or more, got {n}")
+        step = max(2, round(1 / self.valid_fraction), -(-n // _MOST_HELD_OUT))
+        order = np.random.default_rng(self.seed).permutation(n)
+        if labels is not None:
+            order = order[np.argsort(labels[order].argmax(axis=1), kind="stable")]
+        held_out = np.zeros(n, np.bool_)
+        held_out[order[step // 2 :: step] if n > step // 2 else order[:1]] = True
+        return np.flatnonzero(~held_out), np.flatnonzero(held_out)
+
+    def _adopt_trained(
+        self, training: TableTraining, initial: WordVectors, ids: Indices, tokenizer: Tokenizer, learnt: Any
+    ) -> None:
+        """Makes the encoder fitted with the best model."""
+        assert training.best is not None
+        best, vectors = training.best, initial
+        if best.table is not None:
+            rows = initial._core.rows(np.arange(len(initial)))
+            rows[ids] = best.table
+            vectors = WordVectors.from_array(initial.words, rows, initial.counts, oov=initial.oov)
+        core = tokenizer.core(lowercase=not initial.cased)
+        model = _core.TrainedAverage(vectors._core, core, best.head, **self._options())
+        self._classes = learnt if isinstance(learnt, list) else None
+        self.trial_, self.trials_ = best.trial, training.trials
+        self._adopt(model, tokenizer)
+        self._fitted_vectors = vectors
+
+    def _judge(self, training: TableTraining, labels: Floats, train: Indices, held_out: Indices) -> None:
+        """Logs what was chosen; warns if it is no better than the most frequent class."""
+        y = labels[held_out]
+        shares = labels[train].sum(axis=0) / labels[train].sum()
+        majority = float(-(y * np.log(np.maximum(shares, 1e-12))).sum() / len(y))
+        _LOG.info(
+            "TrainedAverage: held-out loss %.4f (initial vectors: %.4f) after %d epochs, word dropout %g",
+            self.trial_.loss,
+            training.trials[0].loss,
+            self.trial_.epochs,
+            self.trial_.word_dropout,
+        )
+        if self.trial_.loss >= majority:
+            warnings.warn(
+                f"TrainedAverage.fit: on {len(y)} held-out examples, the loss is {self.trial_.loss:.3f}, no "
+                f"better than that of the classes' frequencies ({majority:.3f}): nothing was learnt from the words",
+                UserWarning,
+                stacklevel=4,
+            )
+
+    # Files
+
+    def _config(self) -> dict[str, Any]:
+        kind, options = self._head()
+        if isinstance(options.get("class_weight"), Mapping):
+            options["class_weight"] = [[name, float(w)] for name, w in options["class_weight"].items()]
+        head = {"kind": kind, **options}
+        return {**super()._config(), **self._options(), "head": head, "classes": self._classes}
+
+    @classmethod
+    def _from_model(cls, model: Any, params: dict[str, Any], tokenizer: Tokenizer, *, trust: bool) -> Any:
+        params = dict(params)
+        classes = params.pop("classes")
+        config = model.head.config
+        outputs = len(classes) if isinstance(classes, list) else None
+        if (config["kind"] == "Classifier") != isinstance(classes, list) or outputs not in (
+            None,
+            config["outputs"],
+        ):
+            raise ValueError(f"params: classes are {classes!r:.60}, but config has {config['outputs']} outputs")
+        encoder = super()._from_model(model, params, tokenizer, trust=trust)
+        if encoder._head()[0] != config["kind"]:
+            raise ValueError(f"params: head is {encoder._head()[0]}, but config has {config['kind']}")
+        encoder._classes = classes
+        return encoder
+
+    @classmethod
+    def _weights_of(cls, model: Any, params: dict[str, Any]) -> dict[str, Any]:
+        if model.weights is not None:
+            raise ValueError("params: word weights of a TrainedAverage are part of its vectors")
+        return {}
+
+    def _identity(self) -> Any:
+        content = self._described_model().to_bytes(statistics=False)
+        return self._fitted_vectors.fingerprint, content
+
+    def _described_model(self) -> Any:
+        if not self.fitted:
+            raise NotFittedError("this TrainedAverage has not been fitted: call fit with labelled sentences")
+        return super()._described_model()
