@@ -73,12 +73,12 @@ void bind_train_table(py::module_& m) {
           },
           py::arg("u"), py::arg("y"), "Sum of the losses of examples.")
       .def(
-          "fit_linear",
-          [](TableHead& self, const std::vector<Matrix>& u, const Matrix& y, double c, int max_iterations) {
+          "fit",
+          [](TableHead& self, const std::vector<Matrix>& u, const Matrix& y, double c) {
             const WithoutGil released;
-            return fit_linear(self, u, y, c, max_iterations);
+            return self.fit(u, y, c);
           },
-          py::arg("u"), py::arg("y"), py::arg("c"), py::arg("max_iterations") = 200,
+          py::arg("u"), py::arg("y"), py::arg("c"),
           "Minimises the mean loss and |W|^2 / (2 C n); returns the number of iterations.");
 
   py::class_<TableExamples, std::shared_ptr<TableExamples>>(m, "TableExamples", "Ids and labels of examples.")

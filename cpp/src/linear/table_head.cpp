@@ -160,35 +160,33 @@ double TableHead::loss(std::span<const Matrix> u, const Matrix& y, std::span<Mat
   return loss;
 }
 
-int fit_linear(TableHead& head, std::span<const Matrix> u, const Matrix& y, double c, int max_iterations) {
-  ST_CHECK(head.options().has_weights(), InvalidInput, name_of(head.options().kind), " has no weights");
+int TableHead::fit(std::span<const Matrix> u, const Matrix& y, double c, int max_iterations) {
+  check(u);
+  ST_CHECK(options_.has_weights(), InvalidInput, name_of(options_.kind), " has no weights");
   ST_CHECK(std::isfinite(c) && c > 0, InvalidInput, "C must be positive, got ", c);
   const OneBlasThread one_thread;
-  constexpr std::int64_t kRows = 4096;  // of a block
-  constexpr std::size_t kMemory = 10;   // pairs of L-BFGS
-  const std::int64_t n = u[0].rows(), slopes = head.options().outputs * head.options().features();
+  constexpr float kTolerance = 1e-4F;  // of the gradient's largest element
+  constexpr std::size_t kMemory = 10;  // pairs of L-BFGS
+  const Matrix x = features(u);        // [n, F]
+  const std::int64_t n = x.rows(), f = x.cols(), k = options_.outputs;
   const auto per_row = static_cast<float>(1 / static_cast<double>(n)),
              decay = static_cast<float>(1 / c) * per_row;
-  std::vector<Matrix> rows(u.size());
-  const auto objective = [&](const Vector& w, Vector& gradient) {
-    head.weights() = w;
-    gradient.setZero(w.size());
-    double loss = 0;
-    for (std::int64_t begin = 0; begin < n; begin += kRows) {
-      const std::int64_t count = std::min(kRows, n - begin);
-      for (std::size_t side = 0; side < u.size(); ++side) rows[side] = u[side].middleRows(begin, count);
-      loss += head.loss(rows, y.middleRows(begin, count), {}, &gradient);
-    }
-    gradient *= per_row;
-    gradient.head(slopes) += decay * w.head(slopes);
-    return loss * per_row + 0.5 * decay * w.head(slopes).cast<double>().squaredNorm();
+  const auto objective = [&](const Vector& at, Vector& gradient) {
+    weights_ = at;
+    Matrix s = scores(x);  // [n, K]
+    const double loss = scores_loss(s, y);
+    gradient.resize(at.size());
+    gemm<float>(Op::transpose, Op::none, per_row, s, x, 0.0F, Eigen::Map<Matrix>(gradient.data(), k, f));
+    gradient.head(k * f) += decay * at.head(k * f);
+    gradient.tail(k) = per_row * s.colwise().sum();
+    return loss * per_row + 0.5 * decay * at.head(k * f).cast<double>().squaredNorm();
   };
 
-  Vector w = head.weights(), g, next, next_g;
+  Vector w = weights_, g, next, next_g;
   std::vector<Vector> steps, changes;  // s, y of L-BFGS
-  double f = objective(w, g);
+  double value = objective(w, g);
   int iteration = 0;
-  for (; iteration < max_iterations && g.cwiseAbs().maxCoeff() > 1e-5F; ++iteration) {
+  for (; iteration < max_iterations && g.cwiseAbs().maxCoeff() > kTolerance; ++iteration) {
     poll_interrupt();
     Vector p = -g;
     std::vector<double> alpha(steps.size());
@@ -201,12 +199,12 @@ int fit_linear(TableHead& head, std::span<const Matrix> u, const Matrix& y, doub
       p += static_cast<float>(alpha[i] - changes[i].dot(p) / steps[i].dot(changes[i])) * steps[i];
     }
     const double slope = g.cast<double>().dot(p.cast<double>());
-    double size = steps.empty() ? std::min(1.0, 1.0 / g.norm()) : 1.0, next_f = 0;
+    double size = steps.empty() ? std::min(1.0, 1.0 / g.norm()) : 1.0, next_value = 0;
     int halvings = 0;
     for (; halvings < 30; ++halvings, size /= 2) {
       next = w + static_cast<float>(size) * p;
-      next_f = objective(next, next_g);
-      if (next_f <= f + 1e-4 * size * slope) break;
+      next_value = objective(next, next_g);
+      if (next_value <= value + 1e-4 * size * slope) break;
     }
     if (halvings == 30) break;  // float32 is not more precise
     if ((next_g - g).dot(next - w) > 0) {
@@ -219,9 +217,9 @@ int fit_linear(TableHead& head, std::span<const Matrix> u, const Matrix& y, doub
     }
     std::swap(w, next);
     std::swap(g, next_g);
-    f = next_f;
+    value = next_value;
   }
-  head.weights() = w;
+  weights_ = w;
   return iteration;
 }
 

@@ -20,8 +20,8 @@ __all__ = ["Best", "TableTraining", "Trial"]
 Floats = npt.NDArray[np.float32]
 Indices = npt.NDArray[np.int64]
 
-_PENALTIES = (0.01, 0.1, 1.0, 10.0, 100.0)  # C of the linear head on the initial table
-_MOST_ROWS = 100_000  # examples that it is fitted to
+_PENALTIES = (0.001, 0.01, 0.1, 1.0, 10.0)  # C of the linear head on the initial table
+_MOST_ROWS = 50_000  # examples that it is fitted to
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class TableTraining:
         """
         passes = self.max_epochs * len(word_dropouts)
         self._total = passes * len(train) + (self.max_epochs * len(train) if refit else 0)
-        frozen = self._fit_head(train, held_out, _PENALTIES if self._has_weights else (None,))
+        frozen = self._fit_head(train, held_out, _PENALTIES)
         self._offer(frozen)
         with ThreadPoolExecutor(min(num_threads(), len(word_dropouts))) as pool:
             try:
@@ -113,10 +113,6 @@ class TableTraining:
         if refit and time.monotonic() < self.deadline:
             self._refit(np.concatenate([train, held_out]), self.best.trial)
         self._report(self._total - self._done)
-
-    @property
-    def _has_weights(self) -> bool:
-        return bool(self.head.get("outputs"))
 
     def _offer(self, model: Best) -> None:
         with self._lock:
@@ -141,10 +137,10 @@ class TableTraining:
             steps=max(1, self.max_epochs * batches),
         )
 
-    def _fit_head(self, train: Indices, held_out: Indices, penalties: tuple[float | None, ...]) -> Best:
+    def _fit_head(self, train: Indices, held_out: Indices, penalties: tuple[float, ...]) -> Best:
         """The best linear head on the initial table; the head itself if it has no weights."""
         probe = self._trainer(_core.TableHead(**self.head), train, 0.0)
-        if penalties == (None,):
+        if not self.head.get("outputs"):
             head = _core.TableHead(**self.head)
             return Best(Trial(probe.mean_loss(held_out), 0, 0.0, None), None, head)
         some = np.random.default_rng(self.options["seed"]).permutation(train)[:_MOST_ROWS]
@@ -154,7 +150,7 @@ class TableTraining:
         head = _core.TableHead(**{**self.head, "unit": float(np.sqrt(squares)) or 1.0})
         best: Best | None = None
         for c in penalties:
-            head.fit_linear(u, y, c)
+            head.fit(u, y, c)
             loss = head.loss(held_out_u, self.y[held_out]) / max(1, len(held_out))
             if best is None or loss < best.trial.loss:
                 copy = _core.TableHead(**head.config)
@@ -180,7 +176,7 @@ class TableTraining:
 
     def _refit(self, everything: Indices, trial: Trial) -> None:
         """As the best trial, with all examples; the schedule of rates ends where it ended."""
-        fitted = self._fit_head(everything, everything[:0], (trial.c,))
+        fitted = self._fit_head(everything, everything[:0], _PENALTIES if trial.c is None else (trial.c,))
         if trial.epochs == 0:
             self.best = Best(trial, None, fitted.head)
             return

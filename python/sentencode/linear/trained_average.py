@@ -117,7 +117,7 @@ class TrainedAverage(LinearEncoder):
         valid_fraction: float = 0.1,
         seed: int = 0,
     ) -> None:
-        self.vectors = vectors
+        self.vectors = vectors  # type: ignore[assignment]
         self.head = head
         self.tokenizer = tokenizer
         self.lowercase = lowercase
@@ -167,8 +167,10 @@ class TrainedAverage(LinearEncoder):
                 self._take(fresh)
         return self
 
-    def partial_fit(self, sentences: Any, y: Any = None, *, show_progress_bar: bool | None = None) -> NoReturn:
-        """Not available: a model that has been trained is the beginning of another, `TrainedAverage(encoder)`.
+    def partial_fit(
+        self, sentences: Any, y: Any = None, *, show_progress_bar: bool | None = None
+    ) -> NoReturn:
+        """Not available: training can begin with a trained model, as in `TrainedAverage(encoder)`.
 
         Raises:
             NotImplementedError: Always.
@@ -277,9 +279,7 @@ class TrainedAverage(LinearEncoder):
         for name in options.keys() & {"low", "high"}:
             checked_float(f"head: {name}", options[name], -np.inf)
         if "low" in options and options["low"] >= options["high"]:
-            raise ValueError(
-                f"head: high must be more than low={options['low']!r}, got {options['high']!r}"
-            )
+            raise ValueError(f"head: high must be more than low={options['low']!r}, got {options['high']!r}")
         if "scale" in options:
             checked_float("head: scale", options["scale"], 0, above=True)
         return kind, options
@@ -299,12 +299,12 @@ class TrainedAverage(LinearEncoder):
             folded = vectors._folded()
             if folded.unknown is not None and folded.unknown.any():
                 raise ValueError(
-                    f"TrainedAverage: the {type(vectors).__name__} has a vector for unknown words, which would "
-                    "not be trained: use vectors.with_oov('skip') or 'zero'"
+                    f"TrainedAverage: the {type(vectors).__name__} has a vector for unknown words, which "
+                    "would not be trained: use vectors.with_oov('skip') or 'zero'"
                 )
             table = vectors._fitted_vectors
-            oov = "skip" if folded.unknown is None else "zero"
-            copied = WordVectors.from_array(folded.words, folded.rows, table.counts, oov=oov)  # type: ignore[arg-type]
+            oov: Literal["skip", "zero"] = "skip" if folded.unknown is None else "zero"
+            copied = WordVectors.from_array(folded.words, folded.rows, table.counts, oov=oov)
             self._resolved = vectors, copied
         return super()._word_vectors
 
@@ -343,8 +343,7 @@ class TrainedAverage(LinearEncoder):
         if valid is not None:
             if kind != "MultipleNegatives" and not (isinstance(valid, tuple) and len(valid) == 2):
                 raise TypeError(
-                    "fit: valid must be a tuple of sentences and their labels, got "
-                    f"{type(valid).__name__}"
+                    f"fit: valid must be a tuple of sentences and their labels, got {type(valid).__name__}"
                 )
             others, others_y = (valid, None) if kind == "MultipleNegatives" else valid
             held_out_sides = sides_of(others, _SIDES[kind])
@@ -472,7 +471,7 @@ class TrainedAverage(LinearEncoder):
         if best.table is not None:
             rows = initial._core.rows(np.arange(len(initial)))
             rows[ids] = best.table
-            vectors = WordVectors.from_array(initial.words, rows, initial.counts, oov=initial.oov)
+            vectors = WordVectors.from_array(initial.words, rows, initial.counts).with_oov(initial.oov)  # type: ignore[arg-type]
         core = tokenizer.core(lowercase=not initial.cased)
         model = _core.TrainedAverage(vectors._core, core, best.head, **self._options())
         self._classes = learnt if isinstance(learnt, list) else None
@@ -495,7 +494,7 @@ class TrainedAverage(LinearEncoder):
         if self.trial_.loss >= majority:
             warnings.warn(
                 f"TrainedAverage.fit: on {len(y)} held-out examples, the loss is {self.trial_.loss:.3f}, no "
-                f"better than that of the classes' frequencies ({majority:.3f}): nothing was learnt from the words",
+                f"better than that of the classes' frequencies ({majority:.3f}): nothing was learnt",
                 UserWarning,
                 stacklevel=4,
             )
@@ -519,7 +518,9 @@ class TrainedAverage(LinearEncoder):
             None,
             config["outputs"],
         ):
-            raise ValueError(f"params: classes are {classes!r:.60}, but config has {config['outputs']} outputs")
+            raise ValueError(
+                f"params: classes are {classes!r:.60}, but config has {config['outputs']} outputs"
+            )
         encoder = super()._from_model(model, params, tokenizer, trust=trust)
         if encoder._head()[0] != config["kind"]:
             raise ValueError(f"params: head is {encoder._head()[0]}, but config has {config['kind']}")

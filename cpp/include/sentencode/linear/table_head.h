@@ -58,6 +58,10 @@ class TableHead {
   double loss(std::span<const Matrix> u, const Matrix& y, std::span<Matrix> grad_u = {},
               Vector* grad_weights = nullptr) const;
 
+  /// Minimises the mean loss over all examples plus |W|^2 / (2 C n), from the present weights, by L-BFGS.
+  /// Returns the number of iterations.
+  int fit(std::span<const Matrix> u, const Matrix& y, double c, int max_iterations = 100);
+
  private:
   Matrix features(std::span<const Matrix> u) const;      // [B, F]
   Matrix scores(const Matrix& x) const;                  // W x + b [B, K]
@@ -70,10 +74,5 @@ class TableHead {
   TableHeadOptions options_;
   Vector weights_;
 };
-
-/// Minimises the mean loss over all examples plus |W|^2 / (2 C n) over the weights W and b of a head, from
-/// its present ones, by L-BFGS. Returns the number of iterations.
-int fit_linear(TableHead& head, std::span<const Matrix> u, const Matrix& y, double c,
-               int max_iterations = 200);
 
 }  // namespace sentencode

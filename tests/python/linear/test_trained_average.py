@@ -1,0 +1,266 @@
+"""Averages of word vectors that learn from labels, on tasks that the initial vectors do not show."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import sentencode as se
+from sentencode.linear import table_training
+
+GOOD, BAD, OTHER = (
+    [f"{kind}{i}" for i in range(count)] for kind, count in (("good", 6), ("bad", 6), ("x", 40))
+)
+RNG = np.random.default_rng(3)
+VECTORS = se.WordVectors.from_array(
+    [*GOOD, *BAD, *OTHER], RNG.normal(size=(52, 16)).astype(np.float32) + 1, range(152, 100, -1)
+)
+
+
+def opinions(count, seed=0):
+    """Sentences of other words and one that decides the class."""
+    rng = np.random.default_rng(seed)
+    y = rng.choice(["down", "up"], count)
+    words = [rng.choice(GOOD if name == "up" else BAD) for name in y]
+    return [" ".join([*rng.choice(OTHER, 9), word]) for word in words], y
+
+
+def pairs(count, seed=0):
+    """Pairs that share their good or bad word in half of the cases."""
+    rng = np.random.default_rng(seed)
+    same = rng.random(count) < 0.5
+    first = rng.choice([*GOOD, *BAD], count)
+    second = np.where(same, first, rng.choice([*GOOD, *BAD], count))
+    with_others = lambda words: [" ".join([*rng.choice(OTHER, 4), word]) for word in words]  # noqa: E731
+    return list(zip(with_others(first), with_others(second), strict=True)), (first == second).astype(int)
+
+
+@pytest.fixture(scope="module")
+def trained():
+    return se.TrainedAverage(VECTORS).fit(*opinions(800))
+
+
+def test_learns_what_the_initial_vectors_do_not_show(trained):
+    sentences, y = opinions(500, seed=1)
+    assert trained.score(sentences, y) > 0.95
+    assert trained.trial_.epochs > 0
+    frozen = se.TrainedAverage(VECTORS, learning_rate=0, head_learning_rate=0).fit(*opinions(800))
+    assert frozen.score(sentences, y) < trained.score(sentences, y) - 0.02
+    assert frozen.trial_.epochs == 0  # never better than the head that it began with
+    np.testing.assert_allclose(
+        frozen.encode(sentences), se.Average(VECTORS).encode(sentences), rtol=1e-5, atol=1e-6
+    )
+    probabilities = trained.predict_proba(sentences)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-5)
+    assert trained.classes_.tolist() == ["down", "up"]
+    assert (trained.classes_[probabilities.argmax(axis=1)] == trained.predict(sentences)).all()
+
+
+def test_untrained_words_keep_their_vectors(trained):
+    seen, y = opinions(60)
+    few = se.TrainedAverage(VECTORS, word_dropout=0, learning_rate=0.03).fit(
+        [sentence.replace("good5", "good4") for sentence in seen], y
+    )
+    np.testing.assert_array_equal(few.encode("good5"), VECTORS["good5"])
+    assert not np.array_equal(few.encode("good4"), VECTORS["good4"])
+
+
+def test_pairs():
+    encoder = se.TrainedAverage(VECTORS, max_epochs=20, learning_rate=0.03).fit(*pairs(2000))
+    others, y = pairs(500, seed=1)
+    assert encoder.score(others, y) > 0.8 > 0.75 > (y == 0).mean()
+    assert encoder.predict(np.array(others)).tolist() == encoder.predict(others).tolist()
+    with pytest.raises(ValueError, match="trained on examples of 2 sentences, got 1: pairs are tuples"):
+        encoder.predict(["x1"])
+
+
+def test_scores_of_pairs(tmp_path):
+    examples, y = pairs(2000)
+    head = {"kind": "CosineRegression", "low": 1, "high": 5}
+    encoder = se.TrainedAverage(VECTORS, head=head, learning_rate=0.03).fit(examples, 1 + 4 * y)
+    others, y = pairs(500, seed=1)
+    cosines = se.Average(VECTORS).similarity_pairwise(*zip(*others, strict=True))
+    assert encoder.score(others, y) > se.evaluation.spearman(cosines, y) + 0.1
+    sides = encoder.similarity_pairwise(*zip(*others, strict=True))
+    np.testing.assert_allclose(encoder.predict(others), 1 + 4 * sides, atol=1e-5)
+    encoder.save(tmp_path / "file")
+    np.testing.assert_array_equal(se.load(tmp_path / "file").predict(others), encoder.predict(others))
+
+
+def test_negatives():
+    rng = np.random.default_rng(1)
+
+    def partners(count):  # of a good word, the bad one of the same number
+        number = rng.integers(0, 6, count)
+        return [(f"{rng.choice(OTHER)} good{i}", f"bad{i} {rng.choice(OTHER)}") for i in number]
+
+    encoder = se.TrainedAverage(VECTORS, head="MultipleNegatives", learning_rate=0.05, batch_size=16)
+    encoder.fit(partners(1000))
+    good, bad = encoder.encode([f"good{i}" for i in range(6)]), encoder.encode([f"bad{i}" for i in range(6)])
+    assert (se.similarity(good, bad).argmax(axis=1) == np.arange(6)).all()
+    assert encoder.predict(partners(3)).shape == (3,)
+    with pytest.raises(NotImplementedError, match="predicts neither classes nor scores"):
+        encoder.score(partners(3), [1, 2, 3])
+
+
+def test_embeddings_of_another_encoder():
+    teacher = se.Average(
+        se.WordVectors.from_array(VECTORS.words, RNG.normal(size=(52, 5)).astype(np.float32))
+    )
+    sentences, _ = opinions(1500)
+    encoder = se.TrainedAverage(VECTORS, head="RowRegression", learning_rate=0.03, max_epochs=30)
+    encoder.fit(sentences, teacher.encode(sentences))
+    others, _ = opinions(200, seed=1)
+    rows = teacher.encode(others)
+    error = np.square(encoder.predict(others) - rows).sum() / np.square(rows - rows.mean(axis=0)).sum()
+    assert encoder.predict(others).shape == (200, 5)
+    assert error < 0.2
+    frozen = next(trial.loss for trial in encoder.trials_ if trial.epochs == 0)
+    assert encoder.trial_.loss < frozen / 2
+
+
+@pytest.mark.parametrize("again", ["file", "pickle", "copy", "export"])
+def test_copies(trained, again, tmp_path):
+    sentences, _ = opinions(50, seed=2)
+    if again == "export":
+        trained.export(tmp_path / "folder")
+        other = se.load(tmp_path / "folder")
+        np.testing.assert_allclose(other.encode(sentences), trained.encode(sentences), rtol=1e-5, atol=1e-6)
+        return
+    if again == "file":
+        trained.save(tmp_path / "file")
+        other = se.load(tmp_path / "file")
+    else:
+        other = pickle.loads(pickle.dumps(trained)) if again == "pickle" else copy.deepcopy(trained)
+    np.testing.assert_array_equal(other.encode(sentences), trained.encode(sentences))
+    np.testing.assert_array_equal(other.predict_proba(sentences), trained.predict_proba(sentences))
+    assert other.predict(sentences).tolist() == trained.predict(sentences).tolist()
+    assert other.fingerprint() == trained.fingerprint()
+    assert other.fingerprint() != se.TrainedAverage(VECTORS, seed=1).fit(*opinions(800)).fingerprint()
+
+
+def test_results_do_not_depend_on_threads(trained):
+    threads = se.num_threads()
+    try:
+        se.set_num_threads(3)
+        again = se.TrainedAverage(VECTORS).fit(*opinions(800))
+    finally:
+        se.set_num_threads(threads)
+    np.testing.assert_array_equal(again.encode(VECTORS.words), trained.encode(VECTORS.words))
+    assert again.trial_ == trained.trial_
+
+
+def test_an_encoder_is_the_beginning(trained):
+    sentences, y = opinions(300)
+    sif = se.SIF(VECTORS).fit(sentences)
+    frozen = se.TrainedAverage(sif, learning_rate=0, head_learning_rate=0).fit(sentences, y)
+    np.testing.assert_allclose(frozen.encode(sentences), sif.encode(sentences), atol=1e-5)
+    unit = se.Average(VECTORS, normalize=True, tokenizer="whitespace")
+    encoder = se.TrainedAverage(unit).fit(sentences, y)
+    np.testing.assert_allclose(np.linalg.norm(encoder.encode(sentences), axis=1), 1, rtol=1e-5)
+    assert encoder.tokenizer_ == unit.tokenizer_
+    more = se.TrainedAverage(trained).fit(*opinions(400, seed=5))
+    assert more.score(*opinions(200, seed=6)) > 0.9
+
+
+def test_validation_examples_are_not_trained_on():
+    sentences, y = opinions(400)
+    valid = ["good0 good1", "bad0 bad1"] * 10, ["up", "down"] * 10
+    without = [sentence.replace("good0", "x0").replace("bad0", "x0") for sentence in sentences]
+    encoder = se.TrainedAverage(VECTORS).fit(without, y, valid=valid)
+    np.testing.assert_array_equal(encoder.encode(["good0", "bad0"]), VECTORS.matrix(["good0", "bad0"]))
+
+
+def test_class_weights():
+    sentences, y = opinions(800)
+    skewed = [i for i, name in enumerate(y) if name == "up" or i % 20 == 0]
+    some, labels = [sentences[i] for i in skewed], y[skewed]
+    options = {"learning_rate": 0, "head_learning_rate": 0, "max_epochs": 1}
+    plain = se.TrainedAverage(VECTORS, **options).fit(some, labels)
+    head = {"kind": "Classifier", "class_weight": "balanced"}
+    balanced = se.TrainedAverage(VECTORS, head=head, **options).fit(some, labels)
+    assert (balanced.predict(some) == "down").sum() > (plain.predict(some) == "down").sum()
+
+
+def test_an_interrupted_fit_leaves_the_best_model(monkeypatch):
+    encoder = se.TrainedAverage(VECTORS)
+
+    def interrupt(self, everything, trial):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(table_training.TableTraining, "_refit", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        encoder.fit(*opinions(800))
+    assert encoder.score(*opinions(300, seed=1)) > 0.9
+    late = se.TrainedAverage(VECTORS, max_minutes=1e-9).fit(*opinions(800))
+    assert late.trial_.epochs == 0
+
+
+def test_pipelines_and_few_examples():
+    sklearn = pytest.importorskip("sklearn.model_selection")
+    encoder = se.TrainedAverage(VECTORS, max_epochs=3)
+    scores = sklearn.cross_val_score(encoder, np.array(opinions(90)[0]), opinions(90)[1], cv=3)
+    assert len(scores) == 3
+    tiny = se.TrainedAverage(VECTORS).fit(["good1", "bad1", "good2"], [1, 0, 1])
+    assert tiny.predict(["good1"]).tolist() == [1]
+
+
+def test_torch_is_not_loaded():
+    code = (
+        "import sys, sentencode as se; "
+        "e = se.TrainedAverage({'a': [1., 0.], 'b': [0., 1.]}).fit(['a', 'b'] * 9, [0, 1] * 9); "
+        "assert e.predict(['b']).tolist() == [1] and 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
+
+
+def test_warns_if_nothing_is_learnt():
+    sentences, y = opinions(200)
+    wrong = np.where(y == "up", "down", "up")
+    with pytest.warns(UserWarning, match="no better than that of the classes' frequencies"):
+        se.TrainedAverage(VECTORS).fit(sentences, y, valid=(sentences, wrong))
+
+
+@pytest.mark.parametrize(
+    ("options", "fit", "message"),
+    [
+        ({"head": "Triplet"}, (["x1"], [0]), "head must be one of Classifier, CosineRegression"),
+        ({"head": {"kind": "Classifier", "layers": 1}}, (["x1"], [0]), "Classifier has no option 'layers'"),
+        ({"head": 3}, (["x1"], [0]), r"head must be a name, or a dict such as .*, got 3 \(int\)"),
+        ({"head": {"kind": "CosineRegression", "high": 0}}, ([("x1", "x2")], [0]), "high must be more than"),
+        ({"head": "CosineRegression"}, (["x1", "x2"], [0, 1]), "CosineRegression learns from examples of 2"),
+        ({"head": "MultipleNegatives"}, ([("x1", "x2")], [0]), "trained without labels: y must be None"),
+        ({"learning_rate": -1}, (["x1"], [0]), "learning_rate must be at least 0, got -1"),
+        ({"word_dropout": 1}, (["x1"], [0]), "word_dropout must be less than 1, got 1"),
+        ({"valid_fraction": 0}, (["x1"], [0]), "valid_fraction must be more than 0, got 0"),
+        ({"max_minutes": 0}, (["x1"], [0]), "max_minutes must be more than 0, got 0"),
+        ({}, (["x1", "x2"], None), "Classifier needs labels: y is None"),
+        ({}, (["x1", "x2"], [0]), "y must have two classes or more"),
+        ({}, (["x1", "x2", "x3"], [0, 1]), "a label for each of 3 examples, got 2"),
+        ({}, (["unknown", "words"], [0, 1]), "none of the words of the sentences has a vector"),
+        ({}, (["x1", "x2"], [0.5, 1]), "must be a class's name"),
+    ],
+)
+def test_invalid_arguments(options, fit, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        se.TrainedAverage(VECTORS, **options).fit(*fit)
+
+
+def test_what_is_not_there(trained):
+    unfitted = se.TrainedAverage(VECTORS)
+    for use in (unfitted.encode, unfitted.predict):
+        with pytest.raises(se.NotFittedError):
+            use(["x1"])
+    with pytest.raises(ValueError, match=r"oov='mean'.*use vectors.with_oov\('skip'\)"):
+        se.TrainedAverage(VECTORS.with_oov("mean")).fit(*opinions(20))
+    with pytest.raises(NotImplementedError, match="no partial_fit"):
+        trained.partial_fit(["x1"])
+    with pytest.raises(TypeError, match="valid must be a tuple of sentences and their labels"):
+        unfitted.fit(*opinions(20), valid=["x1"])
+    with pytest.raises(ValueError, match="the y of valid"):
+        unfitted.fit(*opinions(20), valid=(["x1"], ["sideways"]))
