@@ -3,6 +3,7 @@
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
+#include <optional>
 #include <utility>
 
 #include "bindings.h"
@@ -44,7 +45,8 @@ void bind_batcher(py::module_& m) {
                        std::vector<std::string> length_fields, std::int64_t batch_size,
                        std::vector<std::int64_t> bounds, std::int64_t buffer_batches, std::int64_t max_tokens,
                        bool shuffle, bool drop_short, std::uint64_t seed, std::int64_t pad, std::int64_t rank,
-                       std::int64_t world) {
+                       std::int64_t world,
+                       const std::optional<py::array_t<std::uint32_t, py::array::c_style>>& numbers) {
              BatcherOptions options{parse_enum<BatchMode>(mode),
                                     std::move(length_fields),
                                     batch_size,
@@ -57,13 +59,14 @@ void bind_batcher(py::module_& m) {
                                     pad,
                                     rank,
                                     world};
+             if (numbers) options.numbers.assign(numbers->data(), numbers->data() + numbers->size());
              const WithoutGil release;  // it may have to sort
              return std::make_shared<Batcher>(std::move(examples), std::move(options));
            }),
            py::arg("examples"), py::kw_only(), py::arg("mode"), py::arg("length_fields"),
            py::arg("batch_size"), py::arg("bounds"), py::arg("buffer_batches"), py::arg("max_tokens"),
            py::arg("shuffle"), py::arg("drop_short"), py::arg("seed"), py::arg("pad"), py::arg("rank"),
-           py::arg("world"))
+           py::arg("world"), py::arg("numbers") = py::none())
       .def_property_readonly("steps", &Batcher::steps)
       .def(
           "batch",

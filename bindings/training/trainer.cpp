@@ -108,6 +108,9 @@ TrainerOptions trainer_options(const py::dict& values, std::string settings) {
   read("clip_each", options.clipping.each_norm);
   read("max_steps", options.max_steps);
   read("max_epochs", options.max_epochs);
+  read("max_minutes", options.max_minutes);
+  read("anchor", options.anchor);
+  read("anchored", options.anchored);
   read("accumulate", options.accumulate);
   read("validate_every", options.validate_every);
   read("save_every", options.save_every);
@@ -168,6 +171,13 @@ void bind_trainer(py::module_& m) {
           },
           "Locks the folder of checkpoints; BlockingIOError if another training holds it.")
       .def("resume", &Trainer::resume, Release(), "Restores the last checkpoint; whether there was one.")
+      .def(
+          "evaluate",
+          [](Trainer& self) {
+            const ValidationReport report = without_gil([&] { return self.evaluate(); });
+            return py::make_tuple(report.loss, report.accuracy);
+          },
+          "The loss and the accuracy of the current weights on the validation batches.")
       .def("load_best", &Trainer::load_best, Release(), "Loads the best weights; whether there are any.")
       .def(
           "run",

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "sentencode/error.h"
+#include "sentencode/io/sha256.h"
 #include "sentencode/parallel.h"
 #include "sentencode/training/permutation.h"
 
@@ -42,6 +43,12 @@ Batcher::Batcher(std::shared_ptr<const ExampleFile> examples, BatcherOptions opt
            InvalidInput, "buffer_batches times batch_size must be below 2^31, got ", o.buffer_batches, " x ",
            o.batch_size);
 
+  const auto unordered = std::ranges::adjacent_find(o.numbers, std::greater_equal());
+  ST_CHECK(unordered == o.numbers.end(), InvalidInput, "numbers must be ascending, got ", unordered[0],
+           " and ", unordered[1]);
+  ST_CHECK(o.numbers.empty() || o.numbers.back() < examples_->size(), InvalidInput,
+           "numbers must be below the number of examples, ", examples_->size(), ", got ", o.numbers.back());
+
   if (o.length_fields.empty()) sort_fields_ = {&examples_->fields()[0]};
   for (const std::string& name : o.length_fields) {
     sort_fields_.push_back(&examples_->field(name));
@@ -51,7 +58,7 @@ Batcher::Batcher(std::shared_ptr<const ExampleFile> examples, BatcherOptions opt
   if (sort_fields_ == std::vector{&examples_->fields()[0]})
     options_.length_fields.clear();  // the same as the default
 
-  const std::int64_t n = examples_->size();
+  const std::int64_t n = size();
   switch (o.mode) {
     case BatchMode::plain:
       groups_ = {0};
@@ -77,6 +84,21 @@ void Batcher::add_run(std::int64_t begin, std::int64_t end, std::int64_t size) {
   if (begin == end) return;
   runs_.push_back({steps_, begin, end, size});
   steps_ += batches_of(end - begin, size);
+}
+
+std::int64_t Batcher::size() const {
+  return options_.numbers.empty() ? examples_->size() : std::ssize(options_.numbers);
+}
+
+std::int64_t Batcher::number(std::int64_t position) const {
+  return options_.numbers.empty() ? position : options_.numbers[static_cast<std::size_t>(position)];
+}
+
+std::string Batcher::part() const {
+  if (options_.numbers.empty()) return {};
+  Sha256 hash;
+  hash.update(std::as_bytes(std::span(options_.numbers)));
+  return hash.hex();
 }
 
 /// All examples sorted by length; by the length of the first field, the file has them.
@@ -114,13 +136,17 @@ bool Batcher::share_group(std::int64_t a, std::int64_t b) const {
 
 /// Sorts by bucket, then by length.
 void Batcher::sort_by_length() {
-  if (options_.length_fields.empty()) return;
-  const auto n = static_cast<std::size_t>(examples_->size());
+  if (options_.length_fields.empty() && options_.numbers.empty()) return;
+  const auto n = static_cast<std::size_t>(size());
   const std::string& path = examples_->path();
   const std::string folder = std::filesystem::path(path).parent_path().string();
   auto file = std::make_unique<const ScratchFile>(folder, n * sizeof(std::uint32_t));
   const std::span numbers(reinterpret_cast<std::uint32_t*>(file->bytes().data()), n);
-  std::iota(numbers.begin(), numbers.end(), 0U);
+  if (options_.numbers.empty()) {
+    std::iota(numbers.begin(), numbers.end(), 0U);
+  } else {
+    std::ranges::copy(options_.numbers, numbers.begin());
+  }
   std::uint32_t compared = 0;
   std::ranges::sort(numbers, [&](std::uint32_t a, std::uint32_t b) {
     if ((++compared & 0xffff) == 0) poll_interrupt();
@@ -146,7 +172,7 @@ std::int64_t Batcher::group_end(std::int64_t position) const {
 
 void Batcher::plan_groups() {
   sort_by_length();
-  for (std::int64_t begin = 0, end = 0; begin < examples_->size(); begin = end) {
+  for (std::int64_t begin = 0, end = 0; begin < size(); begin = end) {
     end = group_end(begin);
     groups_.push_back(begin);
     add_run(begin, end, options_.batch_size);
@@ -158,7 +184,7 @@ void Batcher::plan_groups() {
 void Batcher::plan_budget() {
   sort_by_length();
   const auto numbers = order();
-  const std::int64_t n = examples_->size(), max_tokens = options_.max_tokens;
+  const std::int64_t n = size(), max_tokens = options_.max_tokens;
   using Widths = std::vector<std::int64_t>;  // of a batch, in each sort field
   const auto widened = [&](Widths widths, std::int64_t position) {
     for (std::size_t f = 0; f < widths.size(); ++f) {
@@ -212,7 +238,7 @@ std::vector<std::int64_t> Batcher::from_runs(std::int64_t epoch, std::int64_t st
   const std::int64_t begin = run.begin + (step - run.first_step) * run.size;
   const std::int64_t end = std::min(begin + run.size, run.end);
 
-  const std::int64_t n = examples_->size();
+  const std::int64_t n = size();
   const auto sorted = order();
   std::vector<std::int64_t> numbers;
   numbers.reserve(static_cast<std::size_t>(end - begin));
@@ -222,7 +248,8 @@ std::vector<std::int64_t> Batcher::from_runs(std::int64_t epoch, std::int64_t st
     const KeyedPermutation shuffled(last - first, key(epoch, static_cast<std::uint64_t>(first)));
     for (; position < std::min(end, last); ++position) {
       const std::int64_t at = shuffle ? first + shuffled(position - first) : position;
-      numbers.push_back(options_.mode == BatchMode::plain ? at : sorted[static_cast<std::size_t>(at)]);
+      numbers.push_back(options_.mode == BatchMode::plain ? number(at)
+                                                          : sorted[static_cast<std::size_t>(at)]);
     }
   }
   return numbers;
@@ -233,14 +260,14 @@ std::shared_ptr<const Batcher::Buffer> Batcher::buffer(std::int64_t epoch, std::
     const std::lock_guard lock(mutex_);
     if (last_buffer_ && last_buffer_->epoch == epoch && last_buffer_->index == index) return last_buffer_;
   }
-  const std::int64_t n = examples_->size(), size = options_.batch_size * options_.buffer_batches;
+  const std::int64_t n = size(), examples = options_.batch_size * options_.buffer_batches;
   const std::int64_t used = std::min(n, steps_ * options_.batch_size);
   const KeyedPermutation shuffled(n, key(epoch, 0));
   auto buffer = std::make_shared<Buffer>();
   buffer->epoch = epoch;
   buffer->index = index;
-  for (std::int64_t at = index * size; at < std::min(used, (index + 1) * size); ++at) {
-    buffer->numbers.push_back(static_cast<std::uint32_t>(options_.shuffle ? shuffled(at) : at));
+  for (std::int64_t at = index * examples; at < std::min(used, (index + 1) * examples); ++at) {
+    buffer->numbers.push_back(static_cast<std::uint32_t>(number(options_.shuffle ? shuffled(at) : at)));
   }
   std::ranges::sort(buffer->numbers, [&](auto a, auto b) { return is_before(a, b); });
   const std::lock_guard lock(mutex_);

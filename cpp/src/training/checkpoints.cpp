@@ -28,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kFormat = "sentencode checkpoint", kVersion = "3";
+constexpr std::string_view kFormat = "sentencode checkpoint", kVersion = "4";
 constexpr std::string_view kStep = "step-", kBest = "best-", kSuffix = ".safetensors";
 
 /// SHA-256 of a checkpoint. Threads hash pieces of the tensors. Not with the package's own parallel_for,

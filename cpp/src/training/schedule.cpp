@@ -21,7 +21,8 @@ void Schedule::check() const {
   ST_CHECK(patience >= 1, InvalidInput, "patience must be at least 1, got ", patience);
 }
 
-double Schedule::at(std::int64_t step, std::span<const double> scores, std::int64_t epoch) const {
+double Schedule::at(std::int64_t step, std::span<const double> scores, std::int64_t epoch,
+                    double spent) const {
   const auto power = [](double factor, std::int64_t exponent) {
     return factor == 1 ? 1.0 : std::pow(factor, static_cast<double>(exponent));
   };
@@ -33,7 +34,8 @@ double Schedule::at(std::int64_t step, std::span<const double> scores, std::int6
     return rate * decayed * std::sqrt(from / std::max(from, static_cast<double>(step + 1)));
   }
   if (!has_end()) return rate * decayed;
-  const double done = std::min(1.0, static_cast<double>(step - warmup) / static_cast<double>(steps - warmup));
+  const double by_steps = static_cast<double>(step - warmup) / static_cast<double>(steps - warmup);
+  const double done = std::min(1.0, std::max(by_steps, spent));
   const double left = shape == Shape::linear ? 1 - done : 0.5 * (1 + std::cos(std::numbers::pi * done));
   return rate * decayed * (end + (1 - end) * left);
 }

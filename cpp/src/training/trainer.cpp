@@ -8,6 +8,7 @@
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <exception>
 #include <mutex>
@@ -80,9 +81,13 @@ class Autocast {
 void TrainerOptions::check() const {
   optimizer.check();
   schedule.check();
-  ST_CHECK(max_steps >= 0 && max_epochs >= 0 && max_steps + max_epochs > 0, InvalidInput,
-           "max_steps and max_epochs must not be negative, and one of them must be positive; got ", max_steps,
-           " and ", max_epochs);
+  ST_CHECK(max_minutes >= 0 && std::isfinite(max_minutes), InvalidInput,
+           "max_minutes must not be negative, got ", max_minutes);
+  ST_CHECK(max_steps >= 0 && max_epochs >= 0 && (max_steps + max_epochs > 0 || max_minutes > 0), InvalidInput,
+           "max_steps and max_epochs must not be negative, and one of them must be positive without "
+           "max_minutes; got ",
+           max_steps, " and ", max_epochs);
+  ST_CHECK(anchor >= 0 && std::isfinite(anchor), InvalidInput, "anchor must not be negative, got ", anchor);
   ST_CHECK(accumulate >= 1, InvalidInput, "accumulate must be at least 1, got ", accumulate);
   ST_CHECK(validate_every >= 0, InvalidInput, "validate_every must not be negative, got ", validate_every);
   ST_CHECK(save_every >= 0, InvalidInput, "save_every must not be negative, got ", save_every);
@@ -124,6 +129,12 @@ Trainer::Trainer(std::shared_ptr<Model> model, std::shared_ptr<const Batcher> tr
   for (const auto& [name, tensor] : weights()) all.push_back(tensor);
   const at::NoGradGuard guard;
   communicator_->broadcast(all);
+  if (options_.anchor == 0) return;
+  for (const auto& [name, tensor] : optimizer_.parameters()) {
+    if (std::ranges::find(options_.anchored, name) != options_.anchored.end())
+      anchors_.emplace_back(tensor, tensor.detach().clone());
+  }
+  ST_CHECK(!anchors_.empty(), InvalidInput, "anchor=", options_.anchor, ": no word table is trained");
 }
 
 Trainer::~Trainer() = default;
@@ -131,13 +142,18 @@ Trainer::~Trainer() = default;
 std::int64_t Trainer::last_step() const {
   const std::int64_t batches = train_->steps() * options_.max_epochs;
   const std::int64_t by_epochs = (batches + options_.accumulate - 1) / options_.accumulate;
+  if (options_.max_steps + options_.max_epochs == 0) return std::numeric_limits<std::int64_t>::max();
   if (options_.max_epochs == 0) return options_.max_steps;
   return options_.max_steps == 0 ? by_epochs : std::min(by_epochs, options_.max_steps);
 }
 
 double Trainer::rate() const {
   const std::int64_t epoch = step_ * options_.accumulate / train_->steps();
-  return options_.schedule.at(step_, validations_.scores, epoch);
+  return options_.schedule.at(step_, validations_.scores, epoch, spent());
+}
+
+double Trainer::spent() const {
+  return options_.max_minutes > 0 ? std::min(1.0, seconds_ / (60 * options_.max_minutes)) : 0;
 }
 
 bool Trainer::is_rate_exhausted() const {
@@ -145,7 +161,9 @@ bool Trainer::is_rate_exhausted() const {
   return schedule.least > 0 && step_ >= schedule.warmup && rate() < schedule.least;
 }
 
-bool Trainer::is_finished() const { return step_ >= last_step() || stopped_early_ || is_rate_exhausted(); }
+bool Trainer::is_finished() const {
+  return step_ >= last_step() || stopped_early_ || is_rate_exhausted() || spent() == 1;
+}
 
 bool Trainer::ends_epoch() const {
   const auto epochs = [&](std::int64_t steps) { return steps * options_.accumulate / train_->steps(); };
@@ -158,14 +176,14 @@ bool Trainer::is_validation_planned() const {
 
 bool Trainer::is_validation_due() const {
   return step_ != validations_.step &&
-         (step_ == last_step() || is_validation_planned() || is_rate_exhausted());
+         (step_ == last_step() || is_validation_planned() || is_rate_exhausted() || spent() == 1);
 }
 
 bool Trainer::is_save_due() const {
   if (step_ == saved_step_ || step_ == 0) return false;
-  return options_.save_every == 0
-             ? step_ == validations_.step
-             : step_ % options_.save_every == 0 || step_ == last_step() || is_rate_exhausted();
+  return options_.save_every == 0 ? step_ == validations_.step
+                                  : step_ % options_.save_every == 0 || step_ == last_step() ||
+                                        is_rate_exhausted() || spent() == 1;
 }
 
 std::int64_t Trainer::read_every() const {
@@ -178,6 +196,9 @@ void Trainer::run() {
   consecutive_bad_ = at::full({}, static_cast<double>(bad_), at::device(device_).dtype(at::kFloat));
   const std::int64_t batch = step_ * options_.accumulate;
   BatchLoader batches(train_, {batch / train_->steps(), batch % train_->steps()});
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  const double before = seconds_;
   try {
     for (;;) {
       poll_interrupt();
@@ -187,6 +208,7 @@ void Trainer::run() {
       if (is_save_due()) save();
       if (is_finished()) break;
       train_step(batches);
+      measure(before + std::chrono::duration<double>(Clock::now() - begin).count());
       if (std::ssize(pending_) >= read_every()) report_steps();  // before anything can interrupt
     }
   } catch (...) {
@@ -206,6 +228,15 @@ void Trainer::run() {
     }
     std::rethrow_exception(error);
   }
+}
+
+/// Sets the time of all runs; that of the first process counts.
+void Trainer::measure(double seconds) {
+  seconds_ = seconds;
+  if (options_.max_minutes == 0 || communicator_->size() == 1) return;
+  const at::Tensor shared = at::full({}, seconds, at::device(device_).dtype(at::kDouble));
+  communicator_->broadcast({shared});
+  seconds_ = shared.item<double>();
 }
 
 void Trainer::BufferBackup::save(const NamedTensors& buffers) {
@@ -322,11 +353,25 @@ void Trainer::attempt_step(BatchLoader& batches) {
   if (!read_now || !skip.item<bool>()) {
     are_weights_consistent_ = false;
     optimizer_.step(step.report.rate, {clipped.divisor, read_now ? at::Tensor() : skip.to(at::kFloat)});
+    pull_to_anchors(skip);
     are_weights_consistent_ = true;
   }
   buffers_.restore(model_->other_tensors(), skip);
   step.report.step = ++step_;
   pending_.push_back(std::move(step));
+}
+
+/// w -= rate anchor (w - w_0) (L2-SP); of a sparse gradient only its rows.
+void Trainer::pull_to_anchors(const at::Tensor& skip) {
+  for (const auto& [w, initial] : anchors_) {
+    const at::Tensor weight = skip.logical_not().to(w.options()) * std::min(1.0, rate() * options_.anchor);
+    if (w.grad().defined() && w.grad().is_sparse()) {
+      const at::Tensor rows = w.grad()._indices()[0];  // [k]
+      w.index_copy_(0, rows, w.index_select(0, rows).lerp_(initial.index_select(0, rows), weight));
+    } else {
+      w.lerp_(initial, weight);
+    }
+  }
 }
 
 void Trainer::report_steps() {

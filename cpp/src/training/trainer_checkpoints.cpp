@@ -11,6 +11,7 @@
 
 #include "sentencode/distributed/communicator.h"
 #include "sentencode/error.h"
+#include "sentencode/io/sha256.h"
 #include "sentencode/training/trainer.h"
 
 namespace sentencode::training {
@@ -78,7 +79,10 @@ std::string Trainer::run_settings() const {
                          {"drop_short", batches.drop_short},
                          {"seed", batches.seed},
                          {"pad", batches.pad}};
+  if (!batches.numbers.empty()) settings["batches"]["numbers"] = train_->part();
+  if (!frozen().empty()) settings["frozen"] = frozen();
   if (!batches.length_fields.empty()) settings["batches"]["length_fields"] = batches.length_fields;
+  if (options_.anchor > 0) settings["anchor"] = options_.anchor;
   if (optimizer.sparse_rows) settings["sparse_rows"] = true;
   if (optimizer.name.starts_with("adam")) {
     settings["betas"] = {optimizer.beta1, optimizer.beta2};
@@ -120,18 +124,42 @@ NamedTensors Trainer::weights() const {
   return tensors;
 }
 
-Checkpoint Trainer::checkpoint() const {
+/// What training changes. Other parameters are those of the model, and only their hash is in checkpoints.
+NamedTensors Trainer::saved_weights() const {
+  NamedTensors tensors = optimizer_.parameters();
+  for (auto& item : model_->other_tensors()) tensors.push_back(std::move(item));
+  return tensors;
+}
+
+/// SHA-256 of the parameters that are not trained, or "" if all are.
+const std::string& Trainer::frozen() const {
+  if (frozen_) return *frozen_;
+  Sha256 hash;
+  bool any = false;
+  for (const auto& [name, tensor] : model_->parameter_tensors()) {
+    if (tensor.requires_grad()) continue;
+    any = true;
+    const at::Tensor values = tensor.detach().cpu().contiguous();
+    hash.update(std::as_bytes(std::span(name)));
+    hash.update({static_cast<const std::byte*>(values.const_data_ptr()), values.nbytes()});
+  }
+  frozen_ = any ? hash.hex() : "";
+  return *frozen_;
+}
+
+Checkpoint Trainer::checkpoint(bool optimizer) const {
   Checkpoint checkpoint;
   checkpoint.step = step_;
-  checkpoint.add("model", weights());
-  checkpoint.add("optimizer", optimizer_.state());
-  checkpoint.state = json{{"scores", scores_to_json(validations_.scores)},
-                          {"scored_by", json::parse(validations_.metric)},
-                          {"validated", validations_.step},
-                          {"unplanned", validations_.unplanned},
-                          {"bad_steps", bad_},
-                          {"training", json::parse(run_settings())}}
-                         .dump();
+  checkpoint.add("model", saved_weights());
+  if (optimizer) checkpoint.add("optimizer", optimizer_.state());
+  json state{{"scores", scores_to_json(validations_.scores)},
+             {"scored_by", json::parse(validations_.metric)},
+             {"validated", validations_.step},
+             {"unplanned", validations_.unplanned},
+             {"bad_steps", bad_},
+             {"training", json::parse(run_settings())}};
+  if (options_.max_minutes > 0) state["seconds"] = seconds_;  // else equal runs have equal checkpoints
+  checkpoint.state = state.dump();
   return checkpoint;
 }
 
@@ -139,7 +167,7 @@ Checkpoint Trainer::checkpoint() const {
 void Trainer::load_weights(const Checkpoint& checkpoint, bool same_types) {
   const at::NoGradGuard guard;
   const auto saved = checkpoint.part("model");
-  const NamedTensors tensors = weights();
+  const NamedTensors tensors = saved_weights();
   ST_CHECK(saved.size() == tensors.size(), FormatError, "checkpoint: has ", saved.size(),
            " tensors, the model ", tensors.size());
   for (const auto& [name, tensor] : tensors) {
@@ -163,7 +191,8 @@ void Trainer::restore(const Checkpoint& checkpoint) {
   };
   const auto has_int = [&](const char* key) { return has(key, Type::number_integer, Type::number_unsigned); };
   ST_CHECK(has("scores", Type::array) && has("scored_by", Type::object) && has("training", Type::object) &&
-               has_int("validated") && has_int("bad_steps") && has("unplanned", Type::boolean),
+               has_int("validated") && has_int("bad_steps") && has("unplanned", Type::boolean) &&
+               (!state.contains("seconds") || has("seconds", Type::number_float)),
            FormatError, "checkpoint: does not hold the state of a training");
   const std::string changes = changes_of(checkpoint);
   ST_CHECK(changes.empty(), InvalidInput, source(), ": the checkpoint belongs to a different run: ", changes);
@@ -178,7 +207,8 @@ void Trainer::restore(const Checkpoint& checkpoint) {
   validations_ = std::move(validations);
   step_ = saved_step_ = checkpoint.step;
   bad_ = state["bad_steps"].get<std::int64_t>();
-  if (validations_.unplanned && step_ < last_step()) forget_last_score();
+  seconds_ = state.value("seconds", 0.0);
+  if (validations_.unplanned && step_ < last_step() && spent() < 1) forget_last_score();
   published_scores_.set(validations_.scores);
   stopped_early_ = is_out_of_patience();
   are_weights_consistent_ = true;
@@ -225,12 +255,13 @@ void Trainer::save() {
 
 void Trainer::save_best() {
   if (checkpoints_) {
-    run_on_first_process("write the best weights",
-                         [&] { checkpoints_->save_best(checkpoint(), !validations_.unplanned); });
+    run_on_first_process("write the best weights", [&] {
+      checkpoints_->save_best(checkpoint(/*optimizer=*/false), !validations_.unplanned);
+    });
     return;
   }
   std::map<std::string, at::Tensor> copies;
-  for (const auto& [name, tensor] : weights()) copies[name] = tensor.detach().clone();
+  for (const auto& [name, tensor] : saved_weights()) copies[name] = tensor.detach().clone();
   best_weights_ = std::move(copies);
 }
 
@@ -284,7 +315,7 @@ bool Trainer::resume() {
 bool Trainer::load_best() {
   if (!checkpoints_) {
     const at::NoGradGuard guard;
-    for (const auto& [name, tensor] : weights()) {
+    for (const auto& [name, tensor] : saved_weights()) {
       const auto best = best_weights_.find(name);
       if (best != best_weights_.end()) tensor.copy_(best->second);
     }

@@ -22,6 +22,7 @@ std::string Trainer::metric() const {
   } else {
     metric["metric"] = options_.validate_accuracy ? "accuracy" : "loss";
     metric["valid"] = valid_->examples()->checksum();
+    if (const std::string part = valid_->part(); !part.empty()) metric["numbers"] = part;
   }
   return metric.dump();
 }

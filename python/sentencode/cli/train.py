@@ -39,7 +39,16 @@ python -m sentencode.distributed.torchrun --standalone --nproc-per-node 2 -m sen
 # Parameters that a resumed run may change: they decide when it ends and validates, not which steps it takes.
 _MAY_CHANGE = frozenset(
     {
-        *("device", "max_steps", "max_epochs", "validate_every", "save_every", "stop_after", "max_words"),
+        *(
+            "device",
+            "max_steps",
+            "max_epochs",
+            "max_minutes",
+            "validate_every",
+            "save_every",
+            "stop_after",
+            "max_words",
+        ),
         *("least_rate", "read_every"),
     }
 )
@@ -96,7 +105,7 @@ def run(options: argparse.Namespace) -> None:
         try:
             encoder.fit(
                 *train,
-                valid=valid,
+                valid=valid if "valid" in data else "auto",
                 checkpoints=folder,
                 keep_last=config.tables["checkpoints"].get("keep_last", 1),
                 callbacks=_logs(config),

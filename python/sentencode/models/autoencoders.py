@@ -16,6 +16,7 @@ from .attention_pictures import draw_poolings
 from .cnn_lstm_autoencoder import CNNLSTMAutoencoderNetwork
 from .core_model import read_sentence
 from .denoising import DenoisingNetwork
+from .encoder_class import AS_PUBLISHED
 from .lstm_autoencoder import LSTMAutoencoderNetwork
 from .mean_max import MeanMaxNetwork
 from .neural_encoder import NeuralEncoder
@@ -24,8 +25,8 @@ from .task import Autoencoding
 __all__ = ["CNNLSTMAE", "LSTMSDAE", "RAE", "MeanMaxAAE"]
 
 # The training of the paper, and that of its public code.
-_PAPER: dict[str, Any] = {"betas": (0.9, 0.999), "label_smoothing": 0.0}
-_REFERENCE: dict[str, Any] = {"betas": (0.9, 0.98), "label_smoothing": 0.1}
+_PAPER: dict[str, Any] = {"betas": (0.9, 0.999), "label_smoothing": 0.0, **AS_PUBLISHED}
+_REFERENCE: dict[str, Any] = {"betas": (0.9, 0.98), "label_smoothing": 0.1, **AS_PUBLISHED}
 _PAPER_LAYERS: dict[str, Any] = {
     **_PAPER,
     "dropout_place": "weights",

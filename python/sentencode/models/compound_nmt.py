@@ -16,6 +16,7 @@ from ..text.vocabulary import Vocabulary
 from ..vectors import Vectors, WordVectors
 from .attention_pictures import draw_alignment, draw_positions, position_shares
 from .core_model import read_sentence
+from .encoder_class import AS_PUBLISHED
 from .neural_encoder import NeuralEncoder
 from .task import UNKNOWN
 from .translation import TranslationNetwork
@@ -80,8 +81,8 @@ class CompoundNMT(NeuralEncoder):
         **{"learning_rate": None, "schedule": None, "warmup": None, "clip_norm": None},
     }
     _presets = {  # noqa: RUF012
-        "paper": {"begins_with_sentence": False, "clip_norm": 5.0},
-        "reference": {"begins_with_sentence": True, "clip_each": 1.0},
+        "paper": {"begins_with_sentence": False, "clip_norm": 5.0, **AS_PUBLISHED},
+        "reference": {"begins_with_sentence": True, "clip_each": 1.0, **AS_PUBLISHED},
     }
     _computed = ("hidden", "layers", "size")
     _unsaved = (*NeuralEncoder._unsaved, "target_tokenizer", "target_vocabulary")
@@ -127,14 +128,14 @@ class CompoundNMT(NeuralEncoder):
         return translation_tokenizer(type(self).__name__, self.tokenizer, self.lowercase)
 
     def fit(  # type: ignore[override]
-        self, source: Any, target: Any, *, valid: Any = None, **options: Any
+        self, source: Any, target: Any, *, valid: Any = "auto", **options: Any
     ) -> CompoundNMT:
         """Trains the network from scratch.
 
         Args:
             source: Sentences, or the name of a text file; a line of a file is a sentence.
             target: Their translations.
-            valid: A tuple of sentences and their translations, for validation.
+            valid: A tuple of sentences and their translations, for validation; or as for other encoders.
             **options: As in `sentencode.models.NeuralEncoder.fit`.
 
         Returns:
@@ -147,10 +148,14 @@ class CompoundNMT(NeuralEncoder):
         """
         if options.get("head") is None and self.head is None:
             source, target = parallel_texts(source, target)
-            if valid is not None:
-                if not isinstance(valid, tuple | list) or len(valid) != 2:
-                    raise ValueError("valid must be a tuple of sentences and their translations")
+            if isinstance(valid, tuple | list) and len(valid) == 2:
                 valid = parallel_texts(*valid)
+            elif not (
+                valid is None
+                or isinstance(valid, int | float)
+                or (isinstance(valid, str) and valid == "auto")
+            ):
+                raise ValueError("valid must be a tuple of sentences and their translations")
         super().fit(source, target, valid=valid, **options)
         return self
 

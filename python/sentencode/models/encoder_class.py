@@ -14,9 +14,15 @@ from .cpp_network import CppNetwork, documented
 from .python_network import register
 from .task import SentenceTask
 
-__all__ = ["OPTIMIZER_EPSILON", "arguments", "network_defaults", "register_encoder", "shared_defaults"]
+__all__ = [
+    *("AS_PUBLISHED", "OPTIMIZER_EPSILON", "PAPER", "arguments", "network_defaults", "preset_of"),
+    *("register_encoder", "shared_defaults"),
+]
 
 OPTIMIZER_EPSILON = "optimizer_epsilon"  # the trainer's `epsilon`, as networks have an option of that name
+_EARLY_STOPPING: dict[str, Any] = {"validation_fraction": 0.1, "stop_after": 5}  # unless a preset differs
+AS_PUBLISHED: dict[str, Any] = dict.fromkeys(_EARLY_STOPPING)  # in the presets of papers
+PAPER: dict[str, Any] = {"betas": (0.9, 0.999), **AS_PUBLISHED}
 _LINEAR = frozenset({"Average", "LAES", "SIF", "TrainedAverage", "USIF"})  # names of encoders of C++
 
 
@@ -45,6 +51,14 @@ def shared_defaults(encoder: Any) -> dict[str, Any]:
     training = {**TrainingOptions.defaults(), **encoder.training_defaults}
     training[OPTIMIZER_EPSILON] = training.pop("epsilon")
     return {**encoder.task_class.parameters, **training}
+
+
+def preset_of(encoder: Any) -> dict[str, Any]:
+    """The values of an encoder's preset. ValueError if there is no such preset."""
+    preset, presets = encoder.preset, encoder._presets
+    if not isinstance(preset, str) or preset not in presets:
+        raise ValueError(f"preset must be one of {sorted(presets)}, got {preset!r}")
+    return {**_EARLY_STOPPING, **presets[preset]}
 
 
 def register_encoder(encoder: Any, reserved: Collection[str]) -> None:

@@ -169,11 +169,14 @@ def average_checkpoints(encoder: Any, folder: str | os.PathLike[str], *, last: i
             f"{os.fsdecode(folder)} holds {len(files)} checkpoints of steps, but last is {last}: "
             "fit(..., keep_last=...) sets how many there are"
         )
+    parameters = encoder.network.named_parameters()
+    frozen = {name: parameter.detach() for name, parameter in parameters if not parameter.requires_grad}
     states = []
     for path in files[-last:]:
         state = _nn.checkpoint_weights(path)
         if encoder._trained_head is not None:
             state = {name.removeprefix("network."): weight for name, weight in state.items()}
+        state = {**frozen, **state}  # checkpoints do not have them
         for name in sorted(weights.keys() | state.keys()):
             expected, shape = (list(s[name].shape) if name in s else None for s in (weights, state))
             if expected != shape:

@@ -69,16 +69,15 @@ class FitReport(Callback):
             seconds: Of a step.
         """
         examples = f"{self.train:,} examples" + (f", {self.valid:,} for validation" if self.valid else "")
-        left = trainer.last_step - trainer.step
+        left, limit = trainer.last_step - trainer.step, self.settings["max_minutes"]
+        minutes = min(left * seconds / 60, math.inf if limit is None else limit)
+        steps = f"up to {trainer.last_step:,} steps, " if left < 2**60 else ""
         folder = (
             f"checkpoints in {self.folder}: the same call continues a stopped run"
             if self.folder is not None
             else "no checkpoints: checkpoints=FOLDER makes a stopped run continue"
         )
-        return (
-            f"{self.name}: {examples}; up to {trainer.last_step:,} steps, about "
-            f"{_time(left * seconds)}; {folder}"
-        )
+        return f"{self.name}: {examples}; {steps}about {_time(60 * minutes)}; {folder}"
 
     def interrupted(self, trainer: Any) -> str:
         """What to do after Ctrl-C."""
@@ -159,7 +158,7 @@ class FitReport(Callback):
     def _limit(self, trainer: Any) -> str | None:
         """The option that ended the training, if it is a limit."""
         if trainer.step < trainer.last_step:
-            return None
+            return "max_minutes" if self.settings["max_minutes"] and not trainer.stopped_early else None
         by_steps = self.settings["max_steps"] == trainer.last_step
         return "max_steps" if by_steps or self.settings["max_epochs"] is None else "max_epochs"
 

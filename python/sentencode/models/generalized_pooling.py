@@ -15,6 +15,7 @@ from ..vectors import WordVectors
 from .attention_pictures import draw_dimensions
 from .core_model import read_sentence
 from .cpp_network import CppNetwork
+from .encoder_class import AS_PUBLISHED
 from .heads import Classifier
 from .neural_encoder import NeuralEncoder
 from .task import SentenceTask
@@ -136,6 +137,7 @@ _PAPER: dict[str, Any] = {
     "batch_size": 128,
     "batching": "sorted_buffer",
     "betas": (0.9, 0.999),
+    **AS_PUBLISHED,
 }
 _REFERENCE: dict[str, Any] = {**_PAPER, "boundaries": True, "orthogonal": True, "batch_distance": True}
 _INFERSENT: dict[str, Any] = {

@@ -23,7 +23,7 @@ from ..training import Callback, History
 from ..vectors import Vectors, WordVectors
 from . import neural_files
 from .core_model import core_encoder, normalized_parts
-from .encoder_class import arguments, network_defaults, register_encoder, shared_defaults
+from .encoder_class import PAPER, arguments, network_defaults, preset_of, register_encoder, shared_defaults
 from .expansion import expanded_words
 from .heads import HeadModule, as_head
 from .neural_training import EncoderTraining
@@ -55,6 +55,7 @@ class NeuralEncoder(CoreEncoder):
         unit_words: Whether word vectors are divided by their lengths.
         max_words: Maximal number of words of a sentence that encoding reads.
         device: "cpu", "cuda", ...; "auto": a GPU if there is one.
+        validation_fraction: Fraction of the data that `fit` holds out without `valid`. None: the preset's.
         head: Head whose loss replaces the network's: `se.Classifier()` or another head, its name, or a dict
             of its `kind` and options. None: the preset's, or no head.
         vocabulary: Words that have ids (autoencoders generate them). None: those of the training sentences.
@@ -92,7 +93,7 @@ class NeuralEncoder(CoreEncoder):
         **{"learning_rate": 2e-4, "betas": None, "clip_norm": 5.0},
         **{"max_steps": 100_000, "max_epochs": 10, "validate_every": 500},
     }
-    _presets: ClassVar[dict[str, dict[str, Any]]] = {"paper": {"betas": (0.9, 0.999)}}
+    _presets: ClassVar[dict[str, dict[str, Any]]] = {"paper": PAPER}
     _computed: ClassVar[tuple[str, ...]] = ()  # network options whose default depends on other parameters
     _renamed: ClassVar[dict[str, str]] = {}  # network options, and parameters of old files, by other names
     _unsaved: ClassVar[tuple[str, ...]] = ("vectors", "vocabulary")  # parameters that are not in files
@@ -119,6 +120,7 @@ class NeuralEncoder(CoreEncoder):
         max_words: int = 512,
         device: str = "auto",
         head: Any = None,
+        validation_fraction: float | None = None,
         **training: Any,
     ) -> None:
         self.vectors = vectors
@@ -129,6 +131,7 @@ class NeuralEncoder(CoreEncoder):
         self.max_words = max_words
         self.device = device
         self.head = head
+        self.validation_fraction = validation_fraction
         defaults = {**network_defaults(type(self)), **shared_defaults(type(self))}
         if unknown := [name for name in training if name not in defaults]:
             raise TypeError(f"{type(self).__name__} has no parameter {unknown[0]!r}")
@@ -170,9 +173,7 @@ class NeuralEncoder(CoreEncoder):
         Raises:
             ValueError: If there is no such preset.
         """
-        if not isinstance(self.preset, str) or self.preset not in self._presets:
-            raise ValueError(f"preset must be one of {sorted(self._presets)}, got {self.preset!r}")
-        preset, params = self._presets[self.preset], self.get_params(deep=False)
+        preset, params = preset_of(self), self.get_params(deep=False)
         settings = {name: preset.get(name) if value is None else value for name, value in params.items()}
         return self._completed({**settings, "head": as_head(settings["head"])})
 
@@ -229,7 +230,7 @@ class NeuralEncoder(CoreEncoder):
         sentences: Any,
         y: Any = None,
         *,
-        valid: Any = None,
+        valid: Any = "auto",
         head: Any = None,
         init: Any = None,
         freeze: Sequence[str] = (),
@@ -251,7 +252,9 @@ class NeuralEncoder(CoreEncoder):
                 tuples of two or three sentences, an array or a data frame with as many columns.
             y: Labels, one for each sentence, if the network or the head is trained on them: classes, scores,
                 embeddings of another encoder; else ignored.
-            valid: Validation sentences, used every `validate_every` steps; with labels, a tuple of both.
+            valid: Validation sentences, used every `validate_every` steps; with labels, a tuple of both. Or
+                the fraction of the training data to hold out for validation; None or 0: no validation.
+                "auto": `validation_fraction`, unless `metric` is a function.
             head: Sets the parameter `head`, such as `se.Classifier()`.
             init: A fitted neural encoder whose weights initialise this one's, where name and shape are the
                 same. Word tables are copied word by word; other words keep their own initialisation. The head
@@ -260,9 +263,9 @@ class NeuralEncoder(CoreEncoder):
                 a pattern such as `"*.bias"`.
             checkpoints: A folder for the state of the training. A folder of a different run (other sentences,
                 vectors or parameters) is refused. A resumed run may change where it ends (`max_steps`,
-                `max_epochs`, `stop_after`), how often it validates (`validate_every`), and what has no effect
-                on the weights (`device`, `max_words`). But a "linear" or "cosine" schedule fixes the end, and
-                `decay` fixes how often it validates.
+                `max_epochs`, `max_minutes`, `stop_after`), how often it validates (`validate_every`), and
+                what has no effect on the weights (`device`, `max_words`). But a "linear" or "cosine" schedule
+                fixes the last step, and `decay` fixes how often it validates.
             keep_last: Number of last checkpoints that stay in the folder besides the best one, such as for
                 `sentencode.models.average_checkpoints`.
             callbacks: Notified of every step and validation; see `sentencode.training`.

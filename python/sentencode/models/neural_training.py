@@ -23,6 +23,7 @@ from .device import usable_device
 from .encoder_class import OPTIMIZER_EPSILON
 from .fit_report import FitReport
 from .heads import Classifier
+from .held_out import held_out
 from .prediction import TrainedHead
 from .supervised import Supervised
 from .task import Task, WordVectorsOf
@@ -48,7 +49,8 @@ class EncoderTraining:
         **trainer: Any,
     ) -> None:
         self.encoder, self.name, self.settings = encoder, type(encoder).__name__, encoder.settings()
-        self.valid, self.init, self.freeze, self.stop, self.show = valid, init, freeze, stop, show
+        self.init, self.freeze, self.stop, self.show = init, freeze, stop, show
+        self.valid, self.fraction = self._validation(valid)
         if stop not in (None, "now"):
             raise ValueError(f"stop must be None or 'now', got {stop!r:.40}")
         if stop == "now" and trainer["checkpoints"] is None:
@@ -73,6 +75,10 @@ class EncoderTraining:
         """Trains the network, and makes the encoder fitted."""
         encoder, task = self.encoder, self.task
         train, valid = self._examples(sentences, y)
+        if self.fraction and valid is None:  # there are too few examples
+            self.fraction = 0.0
+            self._check_validation()
+            self.options |= self._trainer_options()
         vars(encoder).update(task.attributes())
         network, frozen = self._initial_network(train)
         model, head = network, None
@@ -143,8 +149,27 @@ class EncoderTraining:
         if valid is not None and isinstance(head, Classifier):
             classes, counts = np.unique(np.asarray(train.labels), return_counts=True)
             report.majority = float(np.mean(valid.labels == classes[counts.argmax()]))
+        if valid is not None:
+            report.untrained = trainer.evaluate()[0]
         trainer.add_callback(report)
         return report
+
+    def _validation(self, valid: Any) -> tuple[Any, float]:
+        """Validation data, or None and the fraction of the training data that is held out."""
+        if isinstance(valid, str) and valid == "auto":
+            fraction, name = self.settings["validation_fraction"], "validation_fraction"
+            if callable(self.encoder.metric):
+                fraction = 0.0
+        elif valid is None or isinstance(valid, int | float):
+            fraction, name = valid, "valid"
+        else:
+            return valid, 0.0
+        return None, 0.0 if fraction is None else checked_float(name, fraction, 0, 0.5)
+
+    @property
+    def validates(self) -> bool:
+        """Whether there is anything to validate by."""
+        return self.valid is not None or self.fraction > 0 or callable(self.encoder.metric)
 
     def _examples(self, sentences: Any, y: Any) -> tuple[Examples, Examples | None]:
         """The training and validation examples."""
@@ -163,7 +188,12 @@ class EncoderTraining:
                 task.learn_vocabulary(sentences, bar)
         with self._progress("ids", unit_of(sentences)) as bar:
             train = task.examples(sentences, y, bar)
-        return train, None if valid is None else task.examples(valid, labels, None)
+        if valid is not None:
+            return train, task.examples(valid, labels, None)
+        head = task.head if isinstance(task, Supervised) else None
+        options = {"stratify": isinstance(head, Classifier), "blocks": head is None}
+        split = held_out(train, self.fraction, seed=self.settings["seed"], **options)
+        return (train, None) if split is None else split
 
     def _progress(self, name: str, unit: str) -> progress:
         return progress(self.show, name, unit, interactive=True)
@@ -206,8 +236,9 @@ class EncoderTraining:
     def _trainer_options(self) -> dict[str, Any]:
         """The trainer's options. Those of the preset that need validations are neutral without them."""
         settings = {**self.settings, "epsilon": self.settings[OPTIMIZER_EPSILON]}
-        if self.valid is None and not callable(self.encoder.metric):
+        if not self.validates:
             neutral = {"decay": 1.0, "reload_best": False, "least_rate": None, "metric": "loss"}
+            neutral |= {"stop_after": None}
             preset = {name: value for name, value in neutral.items() if getattr(self.encoder, name) is None}
             settings |= preset
         options = {name: settings[name] for name in TrainingOptions.defaults()}
@@ -258,7 +289,7 @@ class EncoderTraining:
             "metric": not by_function and metric == "accuracy",
         }
         for name, is_required in required.items():
-            if is_required and self.valid is None and not by_function:
+            if is_required and not self.validates:
                 raise ValueError(
                     f"{name}={getattr(encoder, name)!r} needs validations: give fit valid=SENTENCES, or a "
                     "function as metric"

@@ -27,7 +27,7 @@ class Batch:
         ids: For each field, ids [B, T], padded to the longest example.
         lengths: For each field, the lengths without padding [B].
         labels: Labels [B], or None.
-        numbers: Indices of the examples [B].
+        numbers: Indices of the examples in their file [B].
         epoch: Epoch, from 0.
         step: Number of the batch in the epoch, from 0.
         total: Number of examples in all processes.
@@ -142,6 +142,7 @@ class Batcher:
             pad=checked_int("pad", pad, -(2**63)),
             rank=checked_int("rank", rank, 0),
             world=checked_int("world", world, 1),
+            numbers=examples.numbers,
         )
         self._threads = checked_int("threads", threads, 1, 1024)
         self._ahead = checked_int("ahead", ahead, 1, 2**20)

@@ -161,7 +161,8 @@ class Progress(Callback):
     def __init__(self, trainer: Running, delay: float = 0.0) -> None:
         from tqdm.auto import tqdm
 
-        self.bar = tqdm(total=trainer.last_step, initial=trainer.step, desc="train", unit="step", delay=delay)
+        total = trainer.last_step if trainer.last_step < 2**62 else None
+        self.bar = tqdm(total=total, initial=trainer.step, desc="train", unit="step", delay=delay)
         self._reset()
 
     def _reset(self) -> None:

@@ -53,12 +53,15 @@ class Examples:
         >>> folder.cleanup()
     """
 
-    __slots__ = ("_config", "_fields", "_parts", "core")
+    __slots__ = ("_config", "_fields", "_parts", "core", "numbers")
 
     core: _core.ExampleFile
+    numbers: npt.NDArray[np.uint32] | None
+    """Indices in the file of the examples of a `part`; None: all."""
 
-    def __init__(self, core: _core.ExampleFile) -> None:
+    def __init__(self, core: _core.ExampleFile, numbers: npt.NDArray[np.uint32] | None = None) -> None:
         self.core = core
+        self.numbers = numbers
         self._config: dict[str, Any] = json.loads(core.config)
         self._fields: dict[str, Any] = {field["name"]: field for field in self._config["fields"]}
         self._parts = {name: (core.ids(name), core.offsets(name)) for name in self._fields}
@@ -213,6 +216,36 @@ class Examples:
             rows.add_to(builder, on_progress)
         return cls(builder.finish())
 
+    def part(self, numbers: npt.ArrayLike) -> Examples:
+        """Return some of the examples, such as those for validation. They stay in the same file.
+
+        Args:
+            numbers: Their indices in the file, ascending.
+
+        Raises:
+            ValueError: If indices are not ascending, or there is no such example.
+
+        Example:
+            >>> import tempfile, os
+            >>> from sentencode import Vocabulary
+            >>> from sentencode.training import Examples
+            >>> folder = tempfile.TemporaryDirectory()
+            >>> path = os.path.join(folder.name, "file")
+            >>> examples = Examples.build(["a", "b a", "b"], Vocabulary({"a": 2, "b": 2}), path=path)
+            >>> part = examples.part([0, 2])
+            >>> len(part), part[1]
+            (2, {'tokens': array([1], dtype=int32)})
+            >>> folder.cleanup()
+        """
+        chosen = np.asarray(numbers)
+        if chosen.ndim != 1 or chosen.dtype.kind not in "iu" or len(chosen) == 0:
+            raise ValueError(f"numbers must be indices of examples, got {chosen.dtype} {list(chosen.shape)}")
+        if not (
+            chosen[0] >= 0 and chosen[-1] < len(self.core) and np.all(np.diff(chosen.astype(np.int64)) > 0)
+        ):
+            raise ValueError(f"numbers must be ascending, and below the number of examples, {len(self.core)}")
+        return Examples(self.core, chosen.astype(np.uint32))
+
     @property
     def fields(self) -> tuple[str, ...]:
         """Names of the fields; by default, batches are grouped by the length of the first."""
@@ -240,9 +273,9 @@ class Examples:
 
     @property
     def labels(self) -> npt.NDArray[np.int64] | npt.NDArray[np.float32] | None:
-        """Labels [n], a read-only view of the file, or None."""
+        """Labels [n], of all examples a read-only view of the file, or None."""
         labels: npt.NDArray[np.int64] | npt.NDArray[np.float32] | None = self.core.labels
-        return labels
+        return labels if labels is None or self.numbers is None else labels[self.numbers]
 
     def vocabulary_size(self, field: str | None = None) -> int:
         """Return the number of words and symbols of a field, by default the first."""
@@ -254,20 +287,23 @@ class Examples:
         return dict(sorted(symbols.items(), key=lambda item: item[1]))
 
     def ids(self, field: str | None = None) -> npt.NDArray[np.int32]:
-        """Return the concatenated ids of all examples, a read-only view of the file."""
+        """Return the concatenated ids of all examples of the file, a read-only view."""
         return self._parts[self._name(field)][0]
 
     def lengths(self, field: str | None = None) -> npt.NDArray[np.int64]:
         """Return the number of ids of each example in a field [n]."""
-        return np.diff(self._parts[self._name(field)][1])
+        lengths = np.diff(self._parts[self._name(field)][1])
+        return lengths if self.numbers is None else lengths[self.numbers]
 
     def example(self, i: int) -> dict[str, Any]:
         """Return the ids of each field, read-only views of the file, and the `label` if there is one."""
         at = checked_int("i", i, -len(self), len(self) - 1) % len(self)
+        if self.numbers is not None:
+            at = int(self.numbers[at])
         example: dict[str, Any] = {
             name: ids[offsets[at] : offsets[at + 1]] for name, (ids, offsets) in self._parts.items()
         }
-        if (labels := self.labels) is not None:
+        if (labels := self.core.labels) is not None:
             example["label"] = labels[at].item()
         return example
 
@@ -278,13 +314,13 @@ class Examples:
             raise IndexError(str(error)) from None
 
     def __len__(self) -> int:
-        return len(self.core)
+        return len(self.core) if self.numbers is None else len(self.numbers)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return (self.example(i) for i in range(len(self)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Examples.open, (self.core.path,)
+        return _reopened, (self.core.path, self.numbers)
 
     def __repr__(self) -> str:
         return f"Examples({self.core.path!r}, {len(self):,} of {', '.join(self.fields)})"
@@ -295,6 +331,11 @@ class Examples:
         if field not in self._fields:
             raise ValueError(f"examples have no field {field!r}; they have {sorted(self._fields)}")
         return field
+
+
+def _reopened(path: str, numbers: npt.NDArray[np.uint32] | None) -> Examples:
+    examples = Examples.open(path)
+    return examples if numbers is None else examples.part(numbers)
 
 
 def _for_field(what: str, value: Any, field: str) -> Any:

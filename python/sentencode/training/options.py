@@ -25,10 +25,13 @@ class TrainingOptions:
             are much faster where a table has hundreds of thousands of rows. Rows that a step does not read
             keep their values and adam's moments; sgd takes the same steps. For adam, adamw, sgd and adagrad
             without `momentum` and `weight_decay`, in one process.
+        anchor: Pull of trained word tables to the vectors that they begin with: each step moves them by
+            `learning_rate * anchor` of the way (L2-SP, Li et al. 2018).
         learning_rate: Peak learning rate.
         schedule: `"constant"`, `"linear"`, `"cosine"` or `"inverse_sqrt"`.
         warmup: Steps of linear warm-up; below 1, a fraction of `schedule_steps`.
-        schedule_steps: Step at which a linear or cosine schedule ends. None: the last step.
+        schedule_steps: Step at which a linear or cosine schedule ends. None: the last step. With
+            `max_minutes`, the schedule also ends with the time.
         schedule_end: Fraction of the learning rate at the end of a linear or cosine schedule.
         epoch_decay: Factor of the learning rate after each epoch.
         decay: Factor of the learning rate where validations do not improve; 0.5 halves it.
@@ -37,7 +40,9 @@ class TrainingOptions:
         least_rate: Learning rate below which the training ends. None: no limit.
         max_steps: Maximum number of steps. None: no limit.
         max_epochs: Maximum number of epochs, in whole steps: with `accumulate`, the last step may go into the
-            next epoch. If both limits are None: one epoch.
+            next epoch. If there is no limit of steps, epochs or minutes: one epoch.
+        max_minutes: Maximum minutes of all runs together, with validations; the step in which they are over
+            is the last one. None: no limit.
         accumulate: Batches in a step (gradient accumulation).
         clip_norm: Maximum norm of all gradients together. None: no clipping.
         clip_each: Maximum norm of each tensor's gradient, applied before `clip_norm`. None: no clipping.
@@ -68,6 +73,7 @@ class TrainingOptions:
     epsilon: float = 1e-8
     weight_decay: float = 0.0
     sparse_rows: bool = False
+    anchor: float = 0.0
     learning_rate: float = 1e-3
     schedule: Literal["constant", "linear", "cosine", "inverse_sqrt"] = "constant"
     warmup: float = 0
@@ -80,6 +86,7 @@ class TrainingOptions:
     least_rate: float | None = None
     max_steps: int | None = None
     max_epochs: int | None = None
+    max_minutes: float | None = None
     accumulate: int = 1
     clip_norm: float | None = None
     clip_each: float | None = None

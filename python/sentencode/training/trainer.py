@@ -37,6 +37,8 @@ from .python_model import core_model  # noqa: E402
 
 __all__ = ["Trainer"]
 
+_UNLIMITED = 2**62  # steps
+
 
 class Trainer:
     """Trains any model that has a loss, with the training loop in C++.
@@ -133,6 +135,7 @@ class Trainer:
             _check_choice("metric", self._metric, ("loss", "accuracy"))
             if valid is None:
                 _check_without_validation(chosen)
+        values["anchored"] = list(_word_tables(model)) if values["anchor"] else []
         values["validate_accuracy"] = self._metric == "accuracy"
         self._higher_is_better: bool = values.setdefault("higher_is_better", self._metric != "loss")
         self._callbacks = _checked_callbacks(callbacks)
@@ -142,11 +145,16 @@ class Trainer:
             raise TypeError(f"communicator must be a Communicator, got {type(communicator).__name__}")
         processes = all_processes() if communicator is None else communicator
         self.rank, self.world = processes.rank, processes.size
-        values.setdefault("max_epochs", 0 if "max_steps" in values else 1)
+        limited = "max_steps" in values or "max_minutes" in values
+        values.setdefault("max_epochs", 0 if limited else 1)
         by_epochs = math.ceil(len(train) * values["max_epochs"] / values["accumulate"])
-        last = min(filter(None, (values.get("max_steps"), by_epochs)))
+        last = min(filter(None, (values.get("max_steps"), by_epochs)), default=_UNLIMITED)
         end = values.setdefault("schedule_steps", last)
         if values["warmup"] < 1:
+            if values["warmup"] and end == _UNLIMITED:
+                raise ValueError(
+                    f"warmup={values['warmup']}: a fraction needs max_steps, max_epochs or schedule_steps"
+                )
             values["warmup"] = round(values["warmup"] * end)
         if chosen.schedule_steps is None:
             values["schedule_steps"] = max(last, values["warmup"] + 1)
@@ -174,7 +182,7 @@ class Trainer:
 
     @property
     def last_step(self) -> int:
-        """Step at which the training ends, unless it stops early."""
+        """Step at which the training ends, unless it stops early; above 2**62 if steps are not limited."""
         return self._core.last_step
 
     @property
@@ -194,6 +202,15 @@ class Trainer:
             callback: As in `callbacks`.
         """
         self._callbacks += _checked_callbacks([callback])
+
+    def evaluate(self) -> tuple[float, float]:
+        """Return the loss and the accuracy of the current weights on the validation batches.
+
+        All processes have to call it. NaN: there are no such batches, or the model counts no predictions.
+        """
+        with self._preserved_state():
+            loss, accuracy = self._core.evaluate()
+        return loss, accuracy
 
     def resume(self) -> bool:
         """Restores the last checkpoint of the folder without taking a step. All processes have to call it.
@@ -400,6 +417,15 @@ def _score(metric: Callable[[Any], float], model: Any) -> float:
 
 def _parameters(model: Any) -> Iterator[Tensor]:
     return model.parameters() if isinstance(model, nn.Module) else iter(())
+
+
+def _word_tables(model: Any) -> Iterator[str]:
+    """Yields the names of parameters that begin with word vectors: embeddings, or the `table` of networks."""
+    for path, module in model.named_modules():
+        named = ["weight"] if isinstance(module, nn.Embedding) else getattr(module, "word_tables", ())
+        for name in named:
+            if name.endswith("table.weight") or isinstance(module, nn.Embedding):
+                yield f"{path}.{name}" if path else name
 
 
 def _checked_callbacks(callbacks: Sequence[Callback]) -> tuple[Callback, ...]:

@@ -71,6 +71,40 @@ TEST_F(BatcherTest, EveryExampleIsInOneBatchOfEveryEpoch) {
   }
 }
 
+TEST_F(BatcherTest, PartsHaveTheirExamplesAlone) {
+  const auto file = examples(200);
+  for (const BatchMode mode : kModes) {
+    for (const bool shuffle : {false, true}) {
+      std::multiset<std::int64_t> met;
+      for (const unsigned rest : {0, 1}) {
+        auto chosen = options(mode, 8);
+        chosen.shuffle = shuffle;
+        for (unsigned i = 0; i < 200; ++i) {
+          if (((i * i % 7) % 2) == rest) chosen.numbers.push_back(i);
+        }
+        const Batcher batcher(file, chosen);
+        EXPECT_EQ(batcher.part().size(), 64U);
+        for (std::int64_t step = 0; step < batcher.steps(); ++step) {
+          const auto numbers = batcher.numbers(1, step);
+          for (const std::int64_t number : numbers) EXPECT_EQ(number * number % 7 % 2, rest);
+          met.insert(numbers.begin(), numbers.end());
+          if (mode != BatchMode::equal_length) continue;
+          for (const std::int64_t number : numbers)
+            EXPECT_EQ(file->fields()[0].length(number), file->fields()[0].length(numbers[0]));
+        }
+      }
+      std::multiset<std::int64_t> all;
+      for (int i = 0; i < 200; ++i) all.insert(i);
+      EXPECT_EQ(met, all) << name_of(mode) << ", shuffle " << shuffle;
+    }
+  }
+  auto wrong = options(BatchMode::plain, 8);
+  for (const std::vector<std::uint32_t>& numbers : {std::vector{3U, 3U}, {200U}}) {
+    wrong.numbers = numbers;
+    EXPECT_THROW(Batcher(file, wrong), InvalidInput);
+  }
+}
+
 TEST_F(BatcherTest, LengthsOfSeveralFields) {
   std::string left, right;
   for (int i = 0; i < 203; ++i) {

@@ -101,7 +101,7 @@ TEST(Checkpoint, RefusesOtherVersions) {
     Checkpoint::read(folder.write("old", without_checksums(path)));
     FAIL();
   } catch (const FormatError& error) {
-    EXPECT_NE(std::string(error.what()).find("version '1'; this library can only resume from version 3"),
+    EXPECT_NE(std::string(error.what()).find("version '1'; this library can only resume from version 4"),
               std::string::npos)
         << error.what();
   }

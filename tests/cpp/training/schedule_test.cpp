@@ -38,6 +38,15 @@ TEST(Schedule, DecaysToItsEndAndStaysThere) {
   EXPECT_NEAR(cosine.at(100), 0.0, 1e-12);
 }
 
+TEST(Schedule, EndsWithTheTimeLimit) {
+  const Schedule linear{.rate = 1, .shape = Shape::linear, .warmup = 10, .steps = 110};
+  EXPECT_DOUBLE_EQ(linear.at(4, {}, 0, 0.9), 0.5);  // the warm-up counts steps
+  EXPECT_DOUBLE_EQ(linear.at(10, {}, 0, 0.25), 0.75);
+  EXPECT_DOUBLE_EQ(linear.at(60, {}, 0, 0.25), 0.5);
+  EXPECT_DOUBLE_EQ(linear.at(60, {}, 0, 1), 0);
+  EXPECT_DOUBLE_EQ((Schedule{.rate = 1}.at(60, {}, 0, 1)), 1);
+}
+
 TEST(Schedule, InverseSquareRootContinuesTheWarmup) {
   const Schedule schedule{.rate = 1, .shape = Shape::inverse_sqrt, .warmup = 100};
   EXPECT_DOUBLE_EQ(schedule.at(99), 1.0);

@@ -8,9 +8,11 @@
 #include <torch/nn/modules/embedding.h>
 #include <torch/nn/modules/linear.h>
 
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
+#include <thread>
 
 #include "sentencode/error.h"
 #include "sentencode/parallel.h"
@@ -503,6 +505,87 @@ TEST_F(TrainerTest, EndsWithItsEpochs) {
   EXPECT_EQ(examples, 120);
 }
 
+TEST_F(TrainerTest, EndsWithItsTime) {
+  auto chosen = options(0);
+  chosen.max_minutes = 1e-4;  // 6 ms
+  chosen.schedule.shape = Schedule::Shape::linear;
+  chosen.schedule.steps = std::int64_t{1} << 40;
+  const auto training = trainer(std::make_shared<FirstWord>(), chosen, "timed", true);
+  std::vector<double> rates;
+  std::int64_t validated = 0;
+  training->on_step = [&](const StepReport& report) {
+    rates.push_back(report.rate);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  };
+  training->on_validation = [&](const ValidationReport& report) { validated = report.step; };
+  training->run();
+  const std::int64_t last = training->step();
+  EXPECT_LE(last, 4);
+  EXPECT_EQ(validated, last);
+  EXPECT_TRUE(last == 1 || rates.back() < 0.05);  // a machine may be slow
+  // The time counts over all runs.
+  const auto again = trainer(std::make_shared<FirstWord>(), chosen, "timed", true);
+  EXPECT_TRUE(again->resume());
+  again->run();
+  EXPECT_EQ(again->step(), last);
+  EXPECT_EQ(again->scores(), training->scores());
+  chosen.max_minutes = 1;
+  chosen.max_steps = last + 2;
+  const auto longer = trainer(std::make_shared<FirstWord>(), chosen, "timed", true);
+  EXPECT_TRUE(longer->resume());
+  longer->run();
+  EXPECT_EQ(longer->step(), last + 2);
+}
+
+TEST_F(TrainerTest, DoesNotSaveWhatIsNotTrained) {
+  const auto frozen = [](double value) {
+    auto model = std::make_shared<FirstWord>();
+    at::Tensor table = model->named_parameters()["table.weight"];
+    table.set_requires_grad(false);
+    table.fill_(value);
+    return model;
+  };
+  auto chosen = options(4);
+  chosen.validate_every = 2;
+  const auto training = trainer(frozen(0.25), chosen, "frozen", true);
+  training->run();
+  const CheckpointFolder folder(folder_.path("frozen"));
+  EXPECT_FALSE(folder.last()->tensors.contains("model.table.weight"));
+  EXPECT_TRUE(folder.last()->tensors.contains("optimizer.exp_avg.out.weight"));
+  EXPECT_TRUE(folder.best()->part("optimizer").empty());
+  const auto again = trainer(frozen(0.25), chosen, "frozen", true);
+  EXPECT_TRUE(again->resume());
+  EXPECT_TRUE(again->load_best());
+  EXPECT_THROW(trainer(frozen(0.5), chosen, "frozen", true)->resume(), InvalidInput);
+}
+
+TEST_F(TrainerTest, AnchoredTablesStayNearTheirInitialValues) {
+  const auto distance = [&](double anchor) {
+    const auto model = std::make_shared<FirstWord>(0.0);
+    const at::Tensor table = model->named_parameters()["table.weight"], before = table.detach().clone();
+    auto chosen = options(40);
+    chosen.anchor = anchor;
+    chosen.anchored = {"table.weight"};
+    trainer(model, chosen)->run();
+    return (table - before).norm().item<double>();
+  };
+  EXPECT_LT(distance(4), 0.5 * distance(0));
+  EXPECT_NEAR(distance(20), 0, 1e-6);  // the learning rate is 1 / 20
+  auto chosen = options(1);
+  chosen.anchor = 1;
+  chosen.anchored = {"other"};
+  EXPECT_THROW(trainer(std::make_shared<FirstWord>(), chosen), InvalidInput);
+}
+
+TEST_F(TrainerTest, EvaluatesWithoutAnEffect) {
+  const auto training = trainer(std::make_shared<FirstWord>(), options(2), nullptr, true);
+  const ValidationReport before = training->evaluate();
+  EXPECT_GT(before.loss, 1.2);
+  EXPECT_EQ(training->evaluate().loss, before.loss);
+  EXPECT_TRUE(training->scores().empty());
+  EXPECT_EQ(training->step(), 0);
+}
+
 TEST_F(TrainerTest, RefusesAnotherModelsCheckpoint) {
   const auto training = trainer(std::make_shared<FirstWord>(), options(1));
   Checkpoint other = training->checkpoint();
@@ -595,6 +678,7 @@ TEST_F(TrainerTest, RefusesInvalidOptions) {
   };
   expect_refused([](auto& wrong) { wrong.max_epochs = 0; });
   expect_refused([](auto& wrong) { wrong.accumulate = 0; });
+  expect_refused([](auto& wrong) { wrong.max_minutes = -1; });
   expect_refused([](auto& wrong) { wrong.schedule.rate = -1; });
   expect_refused([](auto& wrong) { wrong.settings = "[1]"; });
   expect_refused([](auto& wrong) { wrong.settings = "{"; });

@@ -1,4 +1,4 @@
-"""How `fit` behaves: messages, warnings, and Ctrl-C."""
+"""How `fit` behaves: time limits, held-out examples, messages, warnings, checkpoints, and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ models = pytest.importorskip("sentencode.models")
 
 import sentencode as se
 from sentencode import errors, progress
-from sentencode.training import Callback
+from sentencode.models.held_out import held_out
+from sentencode.training import Callback, Examples
 from sentencode.training.advice import raised_loss, recent_gain
 from sentencode.training.history import History, Step
 
@@ -35,7 +36,6 @@ SENTENCES = [
     )
 ]  # fmt: skip
 LABELS = ["yes" if text.split()[-1] in ("good", "fine") else "no" for text in SENTENCES]
-VALID = (SENTENCES[::5], LABELS[::5])
 NETWORK = {"hidden": 6, "layers": 1, "pooling": "max", "characters": False, "dropout": 0.0, "device": "cpu"}
 TRAINING = {"max_epochs": 8, "batch_size": 16, "learning_rate": 0.02, "decay": 1.0, "least_rate": None}
 
@@ -58,13 +58,131 @@ class Slow(Callback):
         time.sleep(self.seconds)
 
 
-# --- Options ------------------------------------------------------------------------------------------------
+# --- Time ---------------------------------------------------------------------------------------------------
+
+
+def test_a_time_limit_ends_the_training_with_a_validation_and_a_checkpoint(tmp_path):
+    options = {"max_minutes": 1 / 60, "max_epochs": None, "schedule": "linear"}
+    fit = {"valid": 0.2, "checkpoints": tmp_path, "callbacks": [Slow(0.1)]}
+    history = fitted(fit=fit, **options).history_
+    steps, rates = len(history.steps), [step.learning_rate for step in history.steps]
+    assert 1 <= steps <= 11
+    assert rates == sorted(rates, reverse=True)
+    assert steps == 1 or 0 < rates[-1] < rates[0]
+    assert history.validations[-1].step == steps
+    assert (tmp_path / f"step-{steps:09}.safetensors").exists()
+    again = fitted(fit=fit, **options)  # the time is over
+    assert not again.history_.steps
+    with pytest.raises(KeyboardInterrupt):  # more time, and more steps
+        fitted(fit={**fit, "callbacks": [Stop(steps + 1)]}, **{**options, "max_minutes": 9})
+    with pytest.raises(ValueError, match="max_minutes must be more than 0, got 0"):
+        fitted(max_minutes=0)
 
 
 def test_warmup_may_be_a_fraction_of_the_training():
     assert [f"{step.learning_rate:.4f}" for step in fitted(warmup=0.1, max_steps=20).history_.steps[:3]] == [
         "0.0100", "0.0200", "0.0200"
     ]  # fmt: skip
+    with pytest.raises(ValueError, match=r"warmup=0.5: a fraction needs max_steps, max_epochs or schedule_s"):
+        fitted(warmup=0.5, max_epochs=None, max_minutes=1)
+
+
+# --- Held-out examples --------------------------------------------------------------------------------------
+
+
+def examples_of(count, labels, folder):
+    vocabulary = se.Vocabulary({"a": 1})
+    rows = list(zip(["a"] * count, labels, strict=True))
+    return Examples.build(rows, vocabulary, path=folder / "file", fields=("tokens",), labels="int64")
+
+
+def test_each_class_gets_its_share(tmp_path):
+    labels = [0] * 900 + [1] * 90 + [2] * 9 + [3]
+    examples = examples_of(1000, labels, tmp_path)
+    train, valid = held_out(examples, 0.1, seed=0, stratify=True)
+    assert np.bincount(valid.labels).tolist() == [90, 9, 1]
+    assert np.bincount(train.labels).tolist() == [810, 81, 8, 1]
+    assert sorted([*train.numbers, *valid.numbers]) == list(range(1000))
+    again = held_out(examples, 0.1, seed=0, stratify=True)[1]
+    other = held_out(examples, 0.1, seed=1, stratify=True)[1]
+    assert again.numbers.tolist() == valid.numbers.tolist() != other.numbers.tolist()
+    assert len(valid[3]["tokens"]) == 1
+    assert valid[3]["label"] == valid.labels[3]
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"), [(5, 0), (9, 0), (10, 2), (60, 12), (250, 50), (2000, 200)], ids=str
+)
+def test_small_sets_hold_out_a_larger_share(count, expected, tmp_path):
+    parts = held_out(examples_of(count, [0, 1] * (count // 2) + [0] * (count % 2), tmp_path), 0.1, seed=0)
+    assert (0 if parts is None else len(parts[1])) == expected
+
+
+def test_consecutive_sentences_are_held_out_together(tmp_path):
+    _, valid = held_out(examples_of(5000, [0] * 5000, tmp_path), 0.1, seed=0, blocks=True)
+    assert len(valid) == 500
+    assert np.count_nonzero(np.diff(valid.numbers.astype(int)) > 1) < 20
+
+
+def test_fit_stops_early_by_held_out_examples(tmp_path):
+    options = {"validation_fraction": 0.2, "stop_after": 2, "max_epochs": 200, "learning_rate": 0.05}
+    encoder = fitted(**options)
+    history = encoder.history_
+    assert sum(step.examples for step in history.steps[:12]) == 192  # an epoch
+    best = [validation for validation in history.validations if validation.best][-1]
+    assert history.validations[-1].step == best.step + 2 * 12
+    assert best.accuracy == 1
+    # The same with an interruption, and not with another share.
+    fit = {"checkpoints": tmp_path}
+    with pytest.raises(KeyboardInterrupt):
+        fitted(fit={**fit, "callbacks": [Stop(30)]}, **options)
+    again = fitted(fit=fit, **options)
+    np.testing.assert_array_equal(again.encode(SENTENCES), encoder.encode(SENTENCES))
+    with pytest.raises(ValueError, match=r"batches.numbers was \S+ and is \S+"):
+        fitted(fit={**fit, "valid": 0.3}, **options)
+
+
+class Stop(Callback):
+    """Presses Ctrl-C after a step."""
+
+    def __init__(self, step):
+        self.step = step
+
+    def on_step(self, trainer, step):
+        if step.step == self.step:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("nothing", [None, 0, 0.0])
+def test_validation_can_be_turned_off(nothing):
+    assert not fitted(fit={"valid": nothing}, validation_fraction=0.2).history_.validations
+    assert fitted(fit={"valid": 0.2}).history_.validations
+    with pytest.raises(ValueError, match="stop_after=2 needs validations"):
+        fitted(fit={"valid": nothing}, validation_fraction=0.2, stop_after=2)
+
+
+@pytest.mark.parametrize(("share", "name"), [(0.7, "valid"), (-0.1, "valid"), (0.6, "validation_fraction")])
+def test_wrong_shares(share, name):
+    fit, change = ({"valid": share}, {}) if name == "valid" else ({}, {name: share})
+    with pytest.raises(ValueError, match=f"^{name} must be .*{share}"):
+        fitted(fit=fit, **change)
+
+
+def test_few_examples_are_all_trained_on():
+    few = fitted(SENTENCES[:8], LABELS[:8], validation_fraction=0.1, max_steps=2)
+    assert not few.history_.validations
+
+
+@pytest.mark.parametrize("kind", [se.MeanMaxAAE, se.RNNCNN, se.SkipThoughts])
+def test_text_is_held_out_too(kind):
+    small = {"hidden": 6, "heads": 2} if kind is se.MeanMaxAAE else {"hidden": 6}
+    options = {"max_steps": 4, "validate_every": 2, "batch_size": 8, "device": "cpu", "min_length": 1}
+    encoder = kind(VECTORS, **small, **options, validation_fraction=0.1).fit(SENTENCES)
+    assert [validation.step for validation in encoder.history_.validations] == [2, 4]
+    translation = se.CompoundNMT(
+        features=6, hidden=4, decoder_hidden=6, heads=2, attention=4, **options, validation_fraction=0.1
+    )
+    assert translation.fit(SENTENCES, SENTENCES[::-1]).history_.validations
 
 
 # --- Messages -----------------------------------------------------------------------------------------------
@@ -72,18 +190,21 @@ def test_warmup_may_be_a_fraction_of_the_training():
 
 def test_fit_says_what_it_does_and_how_good_it_is(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr("sentencode.models.fit_report.DELAY", 0.1)
-    fit = {"show_progress_bar": True, "valid": VALID, "callbacks": [Slow(0.04)]}
+    fit = {"show_progress_bar": True, "valid": 0.2, "callbacks": [Slow(0.04)]}
     fitted(fit={**fit, "checkpoints": tmp_path}, max_epochs=2)
     shown = capsys.readouterr().err
-    assert "GeneralizedPooling: 240 examples, 48 for validation; up to 30 steps, about " in shown
+    assert "GeneralizedPooling: 192 examples, 48 for validation; up to 24 steps, about " in shown
     assert f"; checkpoints in {tmp_path}: the same call continues a stopped run\n" in shown
     assert "GeneralizedPooling: validation accuracy " in shown
-    assert " (majority class 0.5), the best of 2 validations; 30 steps, " in shown
+    assert " (majority class 0.5), the best of 2 validations; 24 steps, " in shown
     fitted(fit={**fit, "valid": None}, max_epochs=1)
     shown = capsys.readouterr().err
     assert "240 examples; up to 15 steps, about" in shown
     assert "no checkpoints: checkpoints=FOLDER makes a stopped run continue\n" in shown
     assert "training loss" in shown
+    autoencoder = se.MeanMaxAAE(VECTORS, hidden=6, heads=2, max_steps=3, device="cpu")
+    autoencoder.fit(SENTENCES, valid=0.1, show_progress_bar=True)
+    assert " (untrained " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("interactive", [True, False])
@@ -126,13 +247,13 @@ CHILD = """
 import sys
 import numpy as np
 sys.path.insert(0, {tests!r})
-from models.test_fitting import LABELS, SENTENCES, VALID, Slow, unfitted
+from models.test_fitting import LABELS, SENTENCES, Slow, unfitted
 class Report(Slow):
     def on_step(self, trainer, step):
         super().on_step(trainer, step)
         if step.step == 40:
             print("ready", flush=True)
-unfitted(max_epochs=1000).fit(SENTENCES, LABELS, valid=VALID, callbacks=[Report(0.01)], {arguments})
+unfitted(max_epochs=1000).fit(SENTENCES, LABELS, valid=0.2, callbacks=[Report(0.01)], {arguments})
 """
 
 
@@ -157,7 +278,7 @@ def test_ctrl_c_says_how_to_continue_and_stop_now_makes_the_encoder(tmp_path):
     shown = interrupted(tmp_path / "run").splitlines()[-1]
     assert shown.startswith("KeyboardInterrupt: GeneralizedPooling: stopped after step ")
     assert f'which is saved in {tmp_path / "run"}. The same call continues there; with stop="now" it' in shown
-    fit = {"valid": VALID, "checkpoints": tmp_path / "run"}
+    fit = {"valid": 0.2, "checkpoints": tmp_path / "run"}
     encoder = fitted(fit={**fit, "stop": "now"}, max_epochs=1000)
     assert encoder.history_.steps == []
     assert encoder.score(SENTENCES, LABELS) > 0.9
@@ -165,7 +286,7 @@ def test_ctrl_c_says_how_to_continue_and_stop_now_makes_the_encoder(tmp_path):
     # The same weights as those of a run that ends there.
     data = (tmp_path / "run" / "best.safetensors").read_bytes()
     step = int(json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]["step"])
-    straight = fitted(fit={"valid": VALID}, max_epochs=None, max_steps=step, validate_every=step)
+    straight = fitted(fit={"valid": 0.2}, max_epochs=None, max_steps=step, validate_every=step)
     np.testing.assert_allclose(encoder.encode(SENTENCES), straight.encode(SENTENCES), atol=1e-6)
     assert "nothing is saved; with checkpoints=FOLDER, the same call would continue" in interrupted(None)
 
@@ -197,14 +318,9 @@ def kinds(*examples, fit=(), **change):
 
 def test_no_better_than_the_majority_class():
     skewed = ["yes" if i % 4 else "no" for i in range(len(SENTENCES))]
-    options = {
-        "fit": {"valid": (SENTENCES[::5], skewed[::5])},
-        "max_epochs": 1,
-        "learning_rate": 1e-5,
-        "seed": 1,
-    }
-    assert kinds(SENTENCES, skewed, **options) == {errors.MajorityWarning}
-    assert kinds(fit={"valid": VALID}) == set()
+    options = {"fit": {"valid": (SENTENCES[::5], skewed[::5])}, "max_epochs": 1, "learning_rate": 1e-5}
+    assert kinds(SENTENCES, skewed, **options, seed=1) == {errors.MajorityWarning}
+    assert kinds(fit={"valid": 0.2}) == set()
 
 
 def test_a_rate_that_is_too_high():
@@ -221,8 +337,8 @@ def test_stopped_while_still_improving():
     with pytest.warns(errors.StillImprovingWarning, match=r"training loss .*: give max_epochs=16"):
         fitted(learning_rate=3e-3)
     with pytest.warns(errors.StillImprovingWarning, match=r"validation loss .*: give max_steps=120"):
-        fitted(fit={"valid": VALID}, learning_rate=1e-3, max_steps=60, validate_every=10, metric="loss")
-    assert kinds(fit={"valid": VALID}, metric="loss", max_epochs=40, learning_rate=0.05) == set()
+        fitted(fit={"valid": 0.2}, learning_rate=1e-3, max_steps=60, validate_every=10, metric="loss")
+    assert kinds(fit={"valid": 0.2}, metric="loss", max_epochs=40, learning_rate=0.05) == set()
 
 
 def steps(losses):
@@ -249,8 +365,55 @@ def test_signs_in_a_history():
     assert raised_loss(resumed) is None
 
 
+# --- Checkpoints --------------------------------------------------------------------------------------------
+
+
+def test_checkpoints_are_few_and_small(tmp_path):
+    many = [f"w{i}" for i in range(3000)]
+    vectors = se.WordVectors.from_array(
+        [*WORDS, *many], np.random.default_rng(0).normal(size=(3010, 20)).astype(np.float32)
+    )
+    encoder = se.MeanMaxAAE(
+        vectors, hidden=6, heads=2, max_steps=12, validate_every=3, max_epochs=None, device="cpu"
+    )
+    texts = [" ".join(many[i : i + 5]) for i in range(0, 3000, 5)]
+    encoder.fit([*SENTENCES, *texts], valid=0.1, checkpoints=tmp_path)
+    sizes = {path.name: path.stat().st_size for path in tmp_path.iterdir() if path.suffix == ".safetensors"}
+    last, best = sizes.pop("step-000000012.safetensors"), sizes.pop("best.safetensors")
+    assert not sizes
+    trained = 4 * encoder.network_parameters()
+    assert best < trained + 10_000 < 100_000
+    assert last < 3 * trained + 30_000  # and the moments of Adam
+
+
 @pytest.mark.parametrize(("count", "size"), [(40, 16), (4000, 64), (100_000, 128)])
 def test_batches_grow_with_the_examples(count, size):
     texts, labels = list(itertools.islice(itertools.cycle(SENTENCES), count)), ["yes", "no"] * (count // 2)
     encoder = fitted(texts, labels, batch_size="auto", batching="plain", max_steps=1)
     assert encoder.history_.steps[0].examples == size
+
+
+def test_trained_word_vectors_stay_near_their_initial_values():
+    def distance(anchor):
+        encoder = fitted(trainable_words=True, anchor=anchor)
+        rows = encoder.network.table.weight.detach()[:-1].numpy()
+        return np.linalg.norm(rows - VECTORS.matrix(encoder.vocabulary_.words))
+
+    assert distance(5.0) < 0.5 * distance(0.0)
+    with pytest.raises(ValueError, match="anchor=1: no word table is trained"):
+        fitted(anchor=1.0)
+
+
+class Published(se.GeneralizedPooling):
+    """An encoder with a preset that does not say when to stop."""
+
+    _presets = {**se.GeneralizedPooling._presets, "mine": {"head": se.Classifier(hidden=8)}}  # noqa: RUF012
+
+
+def test_presets_stop_early_unless_they_are_those_of_papers():
+    assert Published(VECTORS, preset="mine").settings()["validation_fraction"] == 0.1
+    assert Published(VECTORS, preset="mine").settings()["stop_after"] == 5
+    for kind in (se.GeneralizedPooling, se.MeanMaxAAE, se.RNNCNN, se.SkipThoughts, se.CompoundNMT):
+        for preset in kind._presets:
+            settings = kind(VECTORS, preset=preset).settings()
+            assert (settings["validation_fraction"], settings["stop_after"]) == (None, None)

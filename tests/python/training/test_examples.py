@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sentencode as se
-from sentencode.training import Examples
+from sentencode.training import Batcher, Examples
 
 WORDS = ["a", "b", "c", "d", "</s>"]
 VOCABULARY = se.Vocabulary({word: len(WORDS) - i for i, word in enumerate(WORDS)})
@@ -432,3 +432,24 @@ def test_safetensors_reads_the_metadata(tmp_path):
         "Examples",
     )
     assert json.loads(metadata["config"])["fields"][0]["name"] == "tokens"
+
+
+def test_parts_have_some_of_the_examples():
+    examples = built([("a b", 5), ("c", 6), ("d d d", 7)], fields=("tokens",), labels="int64")
+    part = examples.part([0, 2])
+    assert ids(part) == [[0, 1], [3, 3, 3]]
+    assert (len(part), part[-1]["label"], part.labels.tolist()) == (2, 7, [5, 7])
+    assert part.lengths().tolist() == [2, 3]
+    assert part.numbers.tolist() == pickle.loads(pickle.dumps(part)).numbers.tolist() == [0, 2]
+    batches = [batch.numbers.tolist() for batch in Batcher(part, batch_size=1, shuffle=False)]
+    assert batches == [[0], [2]]
+    with pytest.raises(IndexError):
+        part[2]
+    for wrong in ([2, 0], [0, 0], [-1, 2], [3]):
+        with pytest.raises(
+            ValueError, match="numbers must be ascending, and below the number of examples, 3"
+        ):
+            examples.part(wrong)
+    for wrong in ([], [0.5], [[1]]):
+        with pytest.raises(ValueError, match="numbers must be indices of examples, got"):
+            examples.part(wrong)

@@ -36,8 +36,9 @@ struct BatcherOptions {
   bool shuffle = true;
   bool drop_short = false;  // drops batches of less than batch_size; other examples in each epoch
   std::uint64_t seed = 0;
-  std::int64_t pad = 0;              // id of padding
-  std::int64_t rank = 0, world = 1;  // of this process
+  std::int64_t pad = 0;                  // id of padding
+  std::int64_t rank = 0, world = 1;      // of this process
+  std::vector<std::uint32_t> numbers{};  // indices of the examples, ascending; empty: all
 };
 
 /// One field of a batch.
@@ -74,6 +75,8 @@ class Batcher {
 
   const std::shared_ptr<const ExampleFile>& examples() const { return examples_; }
   const BatcherOptions& options() const { return options_; }
+  /// SHA-256 of `numbers`, or "" for all examples.
+  std::string part() const;
 
  private:
   /// Consecutive batches of one size (the last may be smaller), as positions in the order of all examples: by
@@ -86,6 +89,8 @@ class Batcher {
     std::vector<std::uint32_t> numbers;
   };
 
+  std::int64_t size() const;                         // examples of an epoch
+  std::int64_t number(std::int64_t position) const;  // index of the example there, unsorted
   std::span<const std::uint32_t> order() const;
   std::weak_ordering compare(std::int64_t a, std::int64_t b) const;
   bool is_before(std::int64_t a, std::int64_t b) const;

@@ -27,8 +27,10 @@ struct Schedule {
 
   bool has_end() const { return shape == Shape::linear || shape == Shape::cosine; }
 
-  /// Learning rate of step 0, 1, ...; `scores` are those of the validations before it.
-  double at(std::int64_t step, std::span<const double> scores = {}, std::int64_t epoch = 0) const;
+  /// Learning rate of step 0, 1, ...; `scores` are those of the validations before it. `spent` is the
+  /// fraction of a time limit: a schedule with an end is there at the latest when it is 1.
+  double at(std::int64_t step, std::span<const double> scores = {}, std::int64_t epoch = 0,
+            double spent = 0) const;
 
   void check() const;  // InvalidInput names the member
 

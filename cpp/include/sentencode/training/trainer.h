@@ -32,8 +32,11 @@ struct TrainerOptions {
   OptimizerOptions optimizer{};
   Schedule schedule{};
   Clipping clipping{};
-  std::int64_t max_steps = 0;       // 0: unlimited
-  std::int64_t max_epochs = 1;      // 0: unlimited, which needs max_steps
+  std::int64_t max_steps = 0;   // 0: unlimited
+  std::int64_t max_epochs = 1;  // 0: unlimited, which needs max_steps or max_minutes
+  double max_minutes = 0;       // of all runs; ends after the step in which they are over; 0: unlimited
+  double anchor = 0;            // pull of `anchored` parameters to their initial values, times the rate
+  std::vector<std::string> anchored{};
   std::int64_t accumulate = 1;      // gradient accumulation: batches in a step
   std::int64_t validate_every = 0;  // steps; 0: after each epoch
   std::int64_t save_every = 0;      // steps; 0: at each validation
@@ -97,6 +100,8 @@ class Trainer {
   /// Restores the last checkpoint of the folder; returns whether there was one. Collective. InvalidInput
   /// names the settings that differ where the checkpoint belongs to another training.
   bool resume();
+  /// Loss, accuracy and figures of the current weights on `valid`; nothing is recorded. Collective.
+  ValidationReport evaluate();
   /// Trains until an end is reached. Can be interrupted between steps.
   void run();
   /// Loads the weights of the best validation, from the folder or else from memory; returns whether there are
@@ -105,11 +110,11 @@ class Trainer {
 
   // Thread-safe while it runs.
   std::int64_t step() const { return step_; }  // steps done
-  std::int64_t last_step() const;              // the end, unless it stops early
+  std::int64_t last_step() const;              // the end, unless it stops early; the maximum if unlimited
   std::vector<double> scores() const { return *published_scores_.get(); }
   bool stopped_early() const { return stopped_early_; }
 
-  Checkpoint checkpoint() const;
+  Checkpoint checkpoint(bool optimizer = true) const;
   void restore(const Checkpoint& checkpoint);
 
  private:
@@ -146,7 +151,8 @@ class Trainer {
   };
 
   // The end, and what is due after a step.
-  double rate() const;  // learning rate of the next step
+  double rate() const;   // learning rate of the next step
+  double spent() const;  // fraction of max_minutes
   bool is_rate_exhausted() const;
   bool is_finished() const;
   bool ends_epoch() const;
@@ -161,6 +167,8 @@ class Trainer {
   // Steps.
   void seed_generators(std::uint64_t key) const;
   void train_step(BatchLoader& batches);
+  void measure(double seconds);
+  void pull_to_anchors(const at::Tensor& skip);
   void attempt_step(BatchLoader& batches);
   LossSums accumulate_gradients(BatchLoader& batches, GradientMeans& gradients, PendingStep& step);
   Loss loss_of(const Batch& batch);
@@ -170,7 +178,6 @@ class Trainer {
 
   // Validations.
   void validate();
-  ValidationReport evaluate();
   void commit(ValidationReport& report);
   std::string metric() const;
   void check_metric() const;
@@ -178,6 +185,8 @@ class Trainer {
 
   // Checkpoints.
   NamedTensors weights() const;
+  NamedTensors saved_weights() const;
+  const std::string& frozen() const;
   std::string run_settings() const;
   std::string changes_of(const Checkpoint& head) const;
   std::string mismatch_with_best(const Checkpoint& head) const;
@@ -197,13 +206,16 @@ class Trainer {
   std::optional<CheckpointFolder> checkpoints_;
   Optimizer optimizer_;
   at::Device device_;
+  std::vector<std::pair<at::Tensor, at::Tensor>> anchors_;  // parameters and their initial values
   BufferBackup buffers_;
   std::vector<PendingStep> pending_;
   at::Tensor consecutive_bad_;                      // [] float, on the device, of the steps so far
   std::map<std::string, at::Tensor> best_weights_;  // without a folder
   std::atomic<std::int64_t> step_{0};
-  std::int64_t bad_ = 0;          // consecutive bad steps among those that were reported
-  std::int64_t saved_step_ = -1;  // of the last checkpoint
+  std::int64_t bad_ = 0;                       // consecutive bad steps among those that were reported
+  std::int64_t saved_step_ = -1;               // of the last checkpoint
+  double seconds_ = 0;                         // of all runs, after the last step
+  mutable std::optional<std::string> frozen_;  // cache
   Validations validations_;
   Snapshot<std::vector<double>> published_scores_;  // for other threads
   std::atomic<bool> stopped_early_{false};

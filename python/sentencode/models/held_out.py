@@ -1,0 +1,61 @@
+"""Examples that `fit` holds out for validation where none are given."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ..training import Examples
+
+__all__ = ["held_out"]
+
+Numbers = npt.NDArray[np.int64]
+_LEAST, _MOST = 50, 10_000  # examples
+_BLOCKS = 20  # at least, of consecutive sentences
+
+
+def held_out(
+    examples: Examples, fraction: float, *, seed: int, stratify: bool = False, blocks: bool = False
+) -> tuple[Examples, Examples] | None:
+    """Return the examples to train on and those to validate on; None for less than ten examples.
+
+    A fraction that is less than 50 examples becomes 50, but at most a fifth of all; the maximum is 10,000.
+
+    Args:
+        examples: All examples.
+        fraction: Fraction to hold out.
+        seed: Seed of the selection.
+        stratify: Whether each class gets its share. The last example of a class is trained on.
+        blocks: Whether to hold out blocks of consecutive examples, as the next sentences of one example may
+            be an example themselves.
+    """
+    n = len(examples)
+    count = min(max(round(fraction * n), min(_LEAST, n // 5)), _MOST, n // 2)
+    if n < 10 or fraction == 0:
+        return None
+    random = np.random.default_rng(seed)
+    if stratify:
+        labels = examples.labels
+        assert labels is not None
+        numbers = _of_each_class(labels.astype(np.int64), count, random)
+    else:
+        size = max(1, count // _BLOCKS) if blocks else 1
+        begins = random.permutation(-(-n // size))[: -(-count // size)] * size
+        numbers = (begins[:, None] + np.arange(size)).ravel()
+        numbers = numbers[numbers < n]
+    is_held = np.zeros(n, bool)
+    is_held[numbers] = True
+    return examples.part(np.flatnonzero(~is_held)), examples.part(np.flatnonzero(is_held))
+
+
+def _of_each_class(labels: Numbers, count: int, random: np.random.Generator) -> Numbers:
+    """`count` indices, or a few less: of each class its share, rounded by largest remainders."""
+    _, classes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    shares = count * sizes / len(labels)
+    counts = np.floor(shares).astype(np.int64)
+    counts[np.argsort(counts - shares, kind="stable")[: count - counts.sum()]] += 1
+    counts = np.minimum(counts, sizes - 1)
+    shuffled = random.permutation(len(labels))
+    by_class = shuffled[np.argsort(classes[shuffled], kind="stable")]
+    begins = np.cumsum(sizes) - sizes
+    return np.concatenate([by_class[b : b + c] for b, c in zip(begins, counts, strict=True)])
