@@ -172,9 +172,9 @@ def distill(
         penalty = min(unexplained, key=unexplained.__getitem__)
         with stage("scoring on held-out sentences", progress, "steps") as report:
             table = train.solve(prior, penalty=penalty, tolerance=_COARSE, progress=report)[0]
-        weighted = table_of(vocabulary.words, table * weights[:, None])
-        cosine = _cosine(weighted, tokenizer, held_rows, train.mean())
-        del table, weighted
+        average = _core.Average(table_of(vocabulary.words, table), tokenizer.core(), weights)
+        cosine = _cosine(average, tokenizer, held_rows, train.mean())
+        del table, average
         _LOG.info("penalty %g: %.3f of the held-out variance unexplained", penalty, unexplained[penalty])
     train.merge(held_out)
     prior = _core.mapped(word_embeddings, train.moments(word_embeddings).map(ridge))
@@ -371,16 +371,14 @@ def _sums(
 
 
 def _cosine(
-    core: _core.WordVectors,
+    student: _core.Average,
     tokenizer: Tokenizer,
     teacher: dict[str, Embeddings],
     mean: npt.NDArray[np.float64],
 ) -> float:
     """Mean cosine of the embeddings of sentences with the teacher's, less their mean; zeros count as 0."""
-    from ..linear import Average
-    from .word_vectors import WordVectors
-
-    rows = Average(WordVectors(core), tokenizer=tokenizer).encode(list(teacher)).astype(np.float64)
+    rows = np.empty((len(teacher), student.dim), np.float32)
+    student.encode_into(tokenizer.prepare(list(teacher)), rows)
     truth = np.stack(list(teacher.values())) - mean
     norms = np.linalg.norm(rows, axis=1) * np.linalg.norm(truth, axis=1)
     return float(np.mean((rows * truth).sum(axis=1) / np.maximum(norms, np.finfo(np.float32).tiny)))
