@@ -91,6 +91,12 @@ void bind_tokenizer(py::module_& m) {
           py::arg("id"), "The token with an id, or an empty text.")
       .def_property_readonly("unknown_id", &SubwordTokenizer::unknown_id)
       .def_property_readonly("json", [](const SubwordTokenizer& self) { return text_of(self.json()); })
+      .def_property_readonly("missing_id", &SubwordTokenizer::missing_id,
+                             "The first id without a token, or -1.")
+      .def_property_readonly("median_characters", &SubwordTokenizer::median_characters,
+                             "Median of the tokens' lengths, rounded down.")
+      .def_property_readonly("truncation", &SubwordTokenizer::truncation,
+                             "The field \"truncation\" as JSON, which encode ignores.")
       .def_property_readonly("keep_unknown",
                              [](const SubwordTokenizer& self) { return self.options().keep_unknown; })
       .def_property_readonly("max_tokens",

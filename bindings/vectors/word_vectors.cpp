@@ -30,11 +30,13 @@ std::int32_t checked_id(const WordVectors& self, std::int64_t id) {
 Table from_matrix(const std::shared_ptr<SafeTensors>& file, const std::string& name, const py::object& words,
                   const std::optional<py::array_t<std::int64_t, py::array::c_style>>& mapping,
                   std::int64_t columns) {
-  const StringTable table = strings_of(words, "words", true);
   std::span<const std::int64_t> rows;
   if (mapping) rows = {mapping->data(), static_cast<std::size_t>(mapping->size())};
+  std::shared_ptr<SubwordTokenizer> tokenizer;
+  if (py::isinstance<SubwordTokenizer>(words)) tokenizer = words.cast<std::shared_ptr<SubwordTokenizer>>();
+  StringTable table = tokenizer ? tokenizer->tokens() : strings_of(words, "words", true);
   const WithoutGil release;
-  return hold(WordVectors::from_matrix(file, name, table, rows, columns));
+  return hold(WordVectors::from_matrix(file, name, std::move(table), rows, columns, tokenizer));
 }
 
 std::optional<OutOfVocabulary> policy(const std::optional<std::string>& name) {
@@ -132,9 +134,10 @@ void bind_word_vectors(py::module_& m) {
   py::class_<WordVectors, Table>(m, "WordVectors", "An immutable table of words and vectors.")
       .def_static("from_array", &from_array, py::arg("words"), py::arg("matrix"), py::arg("counts"),
                   py::arg("storage"), py::arg("oov"))
-      .def_static("from_matrix", &from_matrix, py::arg("file"), py::arg("name"), py::arg("words"),
-                  py::arg("mapping") = py::none(), py::arg("columns") = 0,
-                  "A view of a matrix in a file of another library.")
+      .def_static(
+          "from_matrix", &from_matrix, py::arg("file"), py::arg("name"), py::arg("words"),
+          py::arg("mapping") = py::none(), py::arg("columns") = 0,
+          "A view of a matrix in a file of another library. words: A list, or the tokenizer that has them.")
       .def_static(
           "open",
           [](const Path& path, const std::optional<std::string>& oov, bool verify) {

@@ -155,13 +155,22 @@ void StringTable::find(std::span<const std::string_view> texts, std::span<const 
 std::int32_t StringTable::insert(std::string_view text) {
   ST_CHECK(!frozen_, Unsupported, "a frozen string table cannot be changed");
   const std::uint64_t hash = StringTable::hash(text);
-  if (const std::int32_t id = find(text, hash); id != kMissing) return id;
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t i = home(hash, slots_.size());
+  for (; !slots_.empty() && slots_[i] != 0; i = (i + 1) & mask) {
+    const std::int32_t id = id_in(slots_[i]);
+    if (same_hash(slots_[i], hash) && equal((*this)[id], text)) return id;
+  }
   ST_CHECK(size() < kMaxSize, InvalidInput, "string table: more than ", kMaxSize, " strings");
   const auto id = static_cast<std::int32_t>(size());
-  if (slots_.size() / 2 <= static_cast<std::size_t>(id)) grow(std::max(kFirstSlots, 2 * slots_.size()));
   bytes_.insert(bytes_.end(), text.begin(), text.end());
   offsets_.push_back(bytes_.size());
-  put(make_slot(hash, id));
+  if (slots_.size() / 2 > static_cast<std::size_t>(id)) {
+    slots_[i] = make_slot(hash, id);
+  } else {
+    grow(std::max(kFirstSlots, 2 * slots_.size()));
+    put(make_slot(hash, id));
+  }
   return id;
 }
 

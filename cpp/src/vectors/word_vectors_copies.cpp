@@ -124,9 +124,11 @@ std::shared_ptr<const WordVectors> WordVectors::from_array(const StringTable& wo
 }
 
 std::shared_ptr<const WordVectors> WordVectors::from_matrix(std::shared_ptr<const SafeTensors> file,
-                                                            const std::string& name, const StringTable& words,
+                                                            const std::string& name, StringTable words,
                                                             std::span<const std::int64_t> mapping,
-                                                            std::int64_t columns) {
+                                                            std::int64_t columns,
+                                                            std::shared_ptr<const void> owner) {
+  if (owner == nullptr) words = copy_of(words);
   const auto check = [&](bool condition, const auto&... why) {
     ST_CHECK(condition, FormatError, file->source(), ": tensor '", name, "' ", why...);
   };
@@ -180,17 +182,21 @@ std::shared_ptr<const WordVectors> WordVectors::from_matrix(std::shared_ptr<cons
         }
       }
     };
-    parts = make_parts(copy_of(words), columns, storage, {}, OutOfVocabulary::skip, copy);
+    parts = make_parts(std::move(words), columns, storage, {}, OutOfVocabulary::skip, copy);
   } else {
     auto memory = std::make_shared<std::pair<std::shared_ptr<const SafeTensors>, std::vector<float>>>();
     memory->first = file;
     if (storage == Storage::int8) memory->second.assign(static_cast<std::size_t>(words.size()), 1.0F);
-    parts.words = copy_of(words);
     parts.dim = width;
     parts.storage = storage;
     parts.rows = tensor.bytes.first(static_cast<std::size_t>(words.size() * width) * element);
+    parts.words = std::move(words);
     parts.scales = memory->second;
     parts.keep = std::move(memory);
+  }
+  if (owner != nullptr) {
+    using Owners = std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>;
+    parts.keep = std::make_shared<Owners>(std::move(parts.keep), std::move(owner));
   }
   auto result = std::make_shared<WordVectors>(std::move(parts));
   result->check_finite(concat(file->source(), ": tensor '", name, '\''));

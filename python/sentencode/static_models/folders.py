@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import _core
 from ..errors import FormatError
-from ..files import read_json, read_text
+from ..files import read_json
 
 __all__ = ["StaticFolder", "is_wordllama", "recognised", "tokens_of", "weights_of"]
 
@@ -32,6 +32,7 @@ class StaticFolder:
         normalize: Whether embeddings are divided by their norms.
         keep_unknown: Whether unknown tokens count.
         max_length: Maximum of tokens. None: no limit.
+        truncates: Whether the truncation of the tokenizer.json is applied.
         limits_characters: Whether the text is truncated first, to `max_length` tokens of median length.
         columns: Dimensions that are used. None: all.
         other_tensors: Names of tensors that the matrix may have next to it.
@@ -44,6 +45,7 @@ class StaticFolder:
     normalize: bool = False
     keep_unknown: bool = True
     max_length: int | None = None
+    truncates: bool = False
     limits_characters: bool = False
     columns: int | None = None
     other_tensors: tuple[str, ...] = field(default=())
@@ -156,7 +158,7 @@ def _sentence_transformers(folder: Path) -> StaticFolder:
         "embedding.weight" if "embedding.weight" in tensors else "embeddings",
         tokenizer,
         normalize=normalize,
-        max_length=_truncation(tokenizer),
+        truncates=True,
         columns=_columns(folder / "config_sentence_transformers.json", normalize),
         other_tensors=() if "embedding.weight" in tensors else ("weights", "mapping"),
     )
@@ -182,23 +184,6 @@ def _columns(path: Path, normalize: bool) -> int | None:
             "truncate_dim to encode"
         )
     return columns
-
-
-def _truncation(path: Path) -> int | None:
-    """The truncation of a tokenizer.json, which sentence-transformers applies."""
-    if re.match(r'\{\s*"version": "1.0",\s*"truncation": null,', read_text(path)):
-        return None  # without parsing a large file
-    truncation = _object(path).get("truncation")
-    if truncation is None:
-        return None
-    length = truncation.get("max_length") if isinstance(truncation, dict) else None
-    if isinstance(length, bool) or not isinstance(length, int) or length < 1:
-        raise FormatError(f"{path}: truncation.max_length must be a positive integer, got {length!r:.40}")
-    if truncation.get("direction", "Right") != "Right":
-        raise FormatError(
-            f"{path}: truncation.direction is {truncation['direction']!r:.40}, expected 'Right'"
-        )
-    return length
 
 
 def is_wordllama(path: Path) -> bool:

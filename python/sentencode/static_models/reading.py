@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..errors import FormatError
-from ..files import read_json, read_text
+from ..files import decoded, read_json, read_text
 from ..linear.average import Average
 from ..text import hugging_face
 from ..text.tokenizer import Tokenizer
@@ -65,9 +66,10 @@ def _vector(
     return values
 
 
-def _tokenizer(model: StaticFolder) -> tuple[Tokenizer, list[str]]:
-    """The tokenizer, and its tokens in the order of their ids."""
-    content = read_text(model.tokenizer)
+def _tokenizer(model: StaticFolder) -> tuple[Tokenizer, list[str] | _core.SubwordTokenizer]:
+    """The tokenizer, and what has its tokens in the order of their ids."""
+    # The core takes UTF-8, too, which saves decoding.
+    content: Any = model.tokenizer.read_bytes().removeprefix(codecs.BOM_UTF8)
     if model.max_length is None and may_be_ours(content):
         ours = split_of(read_json(model.tokenizer))
         if ours is not None and not (ours.unknown and model.keep_unknown):
@@ -75,32 +77,40 @@ def _tokenizer(model: StaticFolder) -> tuple[Tokenizer, list[str]]:
     try:
         core = _core.SubwordTokenizer(content)
     except ValueError as error:
+        decoded(content, model.tokenizer)
         raise FormatError(f"{model.tokenizer}: {str(error).removeprefix('tokenizer.json: ')}") from None
     except NotImplementedError as error:
+        length = _max_length(model, read_json(model.tokenizer).get("truncation"))
         tokens = tokens_of(model.tokenizer)
-        return Tokenizer(_External(model, tokens, str(error)), lowercase=False), tokens
-    tokens = core.tokens
-    if "" in tokens:
-        raise FormatError(f"{model.tokenizer}: no token has the id {tokens.index('')}")
-    core = core.with_options(
-        keep_unknown=model.keep_unknown,
-        max_tokens=model.max_length or 0,
-        max_characters=_characters(model, tokens) or 0,
-    )
-    return Tokenizer.from_config({"split": "subwords", "lowercase": False}, subwords=core), tokens
+        return Tokenizer(_External(model, tokens, length, str(error)), lowercase=False), tokens
+    if core.missing_id >= 0:
+        raise FormatError(f"{model.tokenizer}: no token has the id {core.missing_id}")
+    length = _max_length(model, json.loads(core.truncation)) or 0
+    characters = length * core.median_characters if model.limits_characters else 0
+    core = core.with_options(keep_unknown=model.keep_unknown, max_tokens=length, max_characters=characters)
+    return Tokenizer.from_config({"split": "subwords", "lowercase": False}, subwords=core), core
 
 
-def _characters(model: StaticFolder, tokens: list[str]) -> int | None:
-    """Characters of a text that are read; None: all."""
-    if model.max_length is None or not model.limits_characters:
-        return None
-    return model.max_length * int(np.median([len(token) for token in tokens]))
+def _max_length(model: StaticFolder, truncation: Any) -> int | None:
+    """Maximum of tokens of a text, which may be that of the tokenizer's truncation. None: no limit."""
+    if not model.truncates or truncation is None:
+        return model.max_length
+    length = truncation.get("max_length") if isinstance(truncation, dict) else None
+    if isinstance(length, bool) or not isinstance(length, int) or length < 1:
+        raise FormatError(
+            f"{model.tokenizer}: truncation.max_length must be a positive integer, got {length!r:.40}"
+        )
+    if truncation.get("direction", "Right") != "Right":
+        raise FormatError(
+            f"{model.tokenizer}: truncation.direction is {truncation['direction']!r:.40}, expected 'Right'"
+        )
+    return length
 
 
 class _External:
     """A tokenizer that the core cannot reproduce, by the package `tokenizers`, with the limits of a model."""
 
-    def __init__(self, model: StaticFolder, tokens: list[str], why: str) -> None:
+    def __init__(self, model: StaticFolder, tokens: list[str], length: int | None, why: str) -> None:
         content = read_text(model.tokenizer)
         try:
             self._inner = hugging_face.external_tokenizer(content, f"{model.tokenizer}: {why}")
@@ -108,9 +118,11 @@ class _External:
             raise FormatError(f"{model.tokenizer}: {why}; {error}") from None
         self._inner.no_padding()
         self._inner.no_truncation()
-        if model.max_length is not None:
-            self._inner.enable_truncation(model.max_length)
-        self._characters = _characters(model, tokens)
+        self._characters: int | None = None
+        if length is not None:
+            self._inner.enable_truncation(length)
+            if model.limits_characters:
+                self._characters = length * int(np.median([len(token) for token in tokens]))
         unknown = json.loads(content)["model"]
         unknown = tokens[unknown["unk_id"]] if unknown.get("unk_id") is not None else unknown.get("unk_token")
         self._unknown = None if model.keep_unknown else unknown

@@ -123,9 +123,9 @@ class OurSplit:
     unknown: bool
 
 
-def may_be_ours(content: str) -> bool:
+def may_be_ours(content: bytes) -> bool:
     """Whether the JSON of a tokenizer has one of our patterns, which saves parsing it if it has not."""
-    return any(json.dumps(patterns[0]) in content for patterns in _PATTERNS.values())
+    return any(json.dumps(patterns[0]).encode() in content for patterns in _PATTERNS.values())
 
 
 def with_variants(split: str, words: Sequence[str], rows: Floats) -> tuple[Sequence[str], Floats]:

@@ -88,6 +88,7 @@ def changed(**changes):
         (tokenizer_json(model=None), "model must be an object, got null"),
         (changed(vocab={"a": 0, "b": 0}), "the id of token 'b' is 0; expected each of 0 to 1 once"),
         (changed(vocab={"a": 0, "b": 7}), "the id of token 'b' is 7"),
+        (changed(vocab={"[UNK]": 0, "b": 2}), "no token has the id 1"),
         (changed(vocab={"a": 0, "b": "1"}), "model.vocab['b'] must be a whole number"),
         (changed(vocab=[["a", 0.0], ["a", 1.0]]), "model.vocab must be an object"),
         (tokenizer_json(added_tokens=[{"id": 3}]), "added_tokens[0].content is missing"),

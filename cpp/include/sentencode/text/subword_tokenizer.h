@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "sentencode/text/string_table.h"
+
 namespace sentencode {
 
 /// Which ids of a SubwordTokenizer are kept, in the order in which model2vec applies it.
@@ -50,7 +52,13 @@ class SubwordTokenizer : public std::enable_shared_from_this<SubwordTokenizer> {
   std::int32_t size() const;                      // largest id + 1
   std::int32_t id(std::string_view token) const;  // -1 if there is none
   std::string_view token(std::int32_t id) const;  // empty if there is none
-  std::int32_t unknown_id() const;                // -1 if there is none
+  /// All tokens, in the order of their ids from 0 on. FormatError if an id has none. May be a view of the
+  /// tokenizer's memory.
+  StringTable tokens() const;
+  std::int32_t missing_id() const;         // the first id without a token; -1 if there is none
+  std::int64_t median_characters() const;  // of tokens; rounded down
+  const std::string& truncation() const;   // as JSON, which encode ignores
+  std::int32_t unknown_id() const;         // -1 if there is none
   const SubwordOptions& options() const { return options_; }
   const std::string& json() const;
   bool operator==(const SubwordTokenizer& other) const;

@@ -180,11 +180,12 @@ class WordVectors {
   /// mapping[i] if there is a mapping. Rows of float32, float16 and int8 (whose scale is 1) are views of the
   /// mapped file, unless they are rearranged by a mapping or truncated to `columns` (0: all); float64 and
   /// bfloat16 are converted to float32. Rows after the last word are ignored. FormatError if there are fewer
-  /// rows, or values that are not finite.
+  /// rows, or values that are not finite. Words that are a view are copied, unless their owner is passed.
   static std::shared_ptr<const WordVectors> from_matrix(std::shared_ptr<const SafeTensors> file,
-                                                        const std::string& name, const StringTable& words,
+                                                        const std::string& name, StringTable words,
                                                         std::span<const std::int64_t> mapping = {},
-                                                        std::int64_t columns = 0);
+                                                        std::int64_t columns = 0,
+                                                        std::shared_ptr<const void> owner = {});
 
  private:
   std::map<std::string, std::string> metadata(bool checksums) const;

@@ -39,6 +39,9 @@ class Merges {
     Slot& slot = slots_[find(key(left, right))];
     slot = {key(left, right), merge};
   }
+  void prefetch(std::int32_t left, std::int32_t right) const {
+    __builtin_prefetch(&slots_[home(key(left, right))]);
+  }
   Merge operator()(std::int32_t left, std::int32_t right) const {
     return slots_[find(key(left, right))].merge;
   }
@@ -53,11 +56,13 @@ class Merges {
   static std::uint64_t key(std::int32_t left, std::int32_t right) {
     return std::uint64_t{static_cast<std::uint32_t>(left)} << 32 | static_cast<std::uint32_t>(right);
   }
+  std::size_t home(std::uint64_t key) const {
+    return (key ^ key >> 29) * 0x9E3779B97F4A7C15 >> 32 & (slots_.size() - 1);
+  }
   /// The slot of a key, or the empty one where it belongs.
   std::size_t find(std::uint64_t key) const {
-    const std::size_t mask = slots_.size() - 1;
-    std::size_t i = (key ^ key >> 29) * 0x9E3779B97F4A7C15 >> 32 & mask;
-    while (slots_[i].key != key && slots_[i].key != kNone) i = (i + 1) & mask;
+    std::size_t i = home(key);
+    while (slots_[i].key != key && slots_[i].key != kNone) i = (i + 1) & (slots_.size() - 1);
     return i;
   }
 
@@ -68,7 +73,7 @@ class Merges {
 /// rank, the leftmost one of equal pairs, until no pair can be merged.
 class Bpe final : public CachedModel {
  public:
-  explicit Bpe(const JsonFields& fields)
+  Bpe(const JsonFields& fields, const ModelLists& lists)
       : prefix_(fields.has("continuing_subword_prefix") ? fields.text("continuing_subword_prefix") : ""),
         suffix_(fields.has("end_of_word_suffix") ? fields.text("end_of_word_suffix") : ""),
         fuse_unknown_(fields.flag("fuse_unk", false)),
@@ -76,13 +81,15 @@ class Bpe final : public CachedModel {
     ST_CHECK(!fields.has("dropout") || fields.at("dropout") == 0, Unsupported,
              "tokenizer.json: ", fields.name_of("dropout"), " is ", JsonFields::shown(fields.at("dropout")),
              ": tokens would be random; expected null or 0");
-    vocabulary_ = vocabulary_of(fields.object("vocab"), fields.name_of("vocab"));
+    vocabulary_ = SubwordVocabulary(tokens_of(fields, lists));
     if (fields.flag("byte_fallback", false)) bytes_ = ByteTokens(vocabulary_);
     if (fields.has("unk_token")) {
       unknown_token_ = fields.text("unk_token");
       unknown_id_ = vocabulary_.id(*unknown_token_);
     }
-    read_merges(fields.array("merges"), fields.name_of("merges"));
+    const auto& merges = fields.array("merges");
+    read_merges(lists.merges ? *lists.merges : merges_in(merges, fields.name_of("merges")),
+                fields.name_of("merges"));
     for (std::size_t code = 0; code < characters_.size(); ++code) {
       char bytes[4];
       characters_[code] = vocabulary_.id({bytes, encode_utf8(static_cast<char32_t>(code), bytes)});
@@ -119,45 +126,75 @@ class Bpe final : public CachedModel {
  private:
   static constexpr std::string_view kSpaceMark = "\u2581";
 
-  void read_merges(const nlohmann::json& merges, const std::string& field) {
+  void read_merges(const std::vector<ModelLists::Merge>& merges, const std::string& field) {
     merges_.reserve(merges.size());
     splits_at_spaces_ = prefix_.empty() && suffix_.empty() && vocabulary_.id(kSpaceMark) >= 0 &&
                         !unknown_token_.value_or("").ends_with(kSpaceMark);
+    // Parts of several merges are looked up together, to overlap accesses to memory.
+    constexpr std::size_t kAtOnce = SubwordVocabulary::kAtOnce / 2;
+    std::array<std::string_view, 2 * kAtOnce> parts;
+    std::array<std::int32_t, 2 * kAtOnce> ids;
     std::uint32_t rank = 0;
-    std::string merged;
-    for (std::size_t i = 0; i < merges.size(); ++i) {
-      const auto name = [&] { return concat("tokenizer.json: ", field, "[", i, "]"); };
-      const auto parts = parts_of(merges[i], name);
-      if (!parts) continue;
-      const auto [left, right] = *parts;
-      const auto id = [&](std::string_view token) {
-        const std::int32_t known = vocabulary_.id(token);
-        ST_CHECK(known >= 0, FormatError, name(), ": the vocabulary does not have '", token, "'");
-        return known;
-      };
-      ST_CHECK(!left.empty() && right.size() > prefix_.size(), Unsupported, name(), ": '", left, "' and '",
-               right, "'; a part is empty, which is not supported");
-      merged.assign(left).append(right.substr(prefix_.size()));
-      const std::int32_t first = id(left), second = id(right);
-      merges_.set(first, second, {rank++, id(merged)});
-      if (right.starts_with(kSpaceMark) && !left.ends_with(kSpaceMark)) splits_at_spaces_ = false;
+    std::int32_t last = -1;  // merged token
+    for (std::size_t begin = 0; begin < merges.size(); begin += kAtOnce) {
+      const std::size_t count = std::min(kAtOnce, merges.size() - begin);
+      for (std::size_t k = 0; k < count; ++k) {
+        parts[2 * k] = merges[begin + k].first;
+        parts[2 * k + 1] = merges[begin + k].second;
+      }
+      vocabulary_.find(std::span(parts).first(2 * count), ids);
+      for (std::size_t k = 0; k < count; ++k) merges_.prefetch(ids[2 * k], ids[2 * k + 1]);
+      for (std::size_t k = 0; k < count; ++k) {
+        const std::string_view left = parts[2 * k], right = parts[2 * k + 1];
+        if (left.data() == nullptr) continue;
+        const auto name = [&] { return concat("tokenizer.json: ", field, "[", begin + k, "]"); };
+        const auto check = [&](std::int32_t id, std::string_view token) {
+          ST_CHECK(id >= 0, FormatError, name(), ": the vocabulary does not have '", token, "'");
+        };
+        ST_CHECK(!left.empty() && right.size() > prefix_.size(), Unsupported, name(), ": '", left, "' and '",
+                 right, "'; a part is empty, which is not supported");
+        check(ids[2 * k], left);
+        check(ids[2 * k + 1], right);
+        last = merged_id(left, right.substr(prefix_.size()), last + 1);
+        if (last < 0) check(last, std::string(left).append(right.substr(prefix_.size())));
+        merges_.set(ids[2 * k], ids[2 * k + 1], {rank++, last});
+        if (right.starts_with(kSpaceMark) && !left.ends_with(kSpaceMark)) splits_at_spaces_ = false;
+      }
     }
   }
 
-  using Parts = std::pair<std::string_view, std::string_view>;
-  /// Both tokens of a merge: a list of two, or a string with one space. Nothing for the line of the version.
-  template <typename Name>
-  static std::optional<Parts> parts_of(const nlohmann::json& merge, const Name& name) {
-    if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string())
-      return Parts(merge[0].get_ref<const std::string&>(), merge[1].get_ref<const std::string&>());
-    const std::string_view line =
-        merge.is_string() ? merge.get_ref<const std::string&>() : std::string_view();
-    if (line.starts_with("#version")) return {};
-    const std::size_t space = line.find(' ');
-    ST_CHECK(space != line.npos && line.find(' ', space + 1) == line.npos, FormatError, name(),
-             " must be two tokens, or a string of two with one space between them, got ",
-             JsonFields::shown(merge));
-    return Parts(line.substr(0, space), line.substr(space + 1));
+  /// Id of the token left + right; -1 if there is none. `guess`: Probably its id, as merges and their tokens
+  /// often have the same order.
+  std::int32_t merged_id(std::string_view left, std::string_view right, std::int32_t guess) const {
+    const std::string_view token = vocabulary_.token(guess);
+    if (token.size() == left.size() + right.size() && token.starts_with(left) && token.ends_with(right))
+      return guess;
+    return vocabulary_.id(std::string(left).append(right));
+  }
+
+  /// Both tokens of each merge, which is a list of two, or a string with one space. The line of the version
+  /// has null pointers.
+  static std::vector<ModelLists::Merge> merges_in(const nlohmann::json& array, const std::string& field) {
+    std::vector<ModelLists::Merge> merges;
+    for (const nlohmann::json& merge : array) {
+      if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string()) {
+        merges.emplace_back(merge[0].get_ref<const std::string&>(), merge[1].get_ref<const std::string&>());
+        continue;
+      }
+      const std::string_view line =
+          merge.is_string() ? merge.get_ref<const std::string&>() : std::string_view();
+      if (line.starts_with("#version")) {
+        merges.emplace_back();
+        continue;
+      }
+      const std::size_t space = line.find(' ');
+      ST_CHECK(space != line.npos && line.find(' ', space + 1) == line.npos, FormatError,
+               "tokenizer.json: ", field, "[", merges.size(),
+               "] must be two tokens, or a string of two with one space between them, got ",
+               JsonFields::shown(merge));
+      merges.emplace_back(line.substr(0, space), line.substr(space + 1));
+    }
+    return merges;
   }
 
   void split(std::string_view word, std::vector<std::int32_t>& ids) const override {
@@ -302,8 +339,8 @@ class Bpe final : public CachedModel {
 
 }  // namespace
 
-std::unique_ptr<const SubwordModel> bpe_model(const nlohmann::json& model) {
-  return std::make_unique<const Bpe>(JsonFields(model, "model"));
+std::unique_ptr<const SubwordModel> bpe_model(const nlohmann::json& model, const ModelLists& lists) {
+  return std::make_unique<const Bpe>(JsonFields(model, "model"), lists);
 }
 
 }  // namespace sentencode

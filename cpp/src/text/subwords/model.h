@@ -5,18 +5,29 @@
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sentencode/text/string_table.h"
+#include "text/subwords/model_lists.h"
 
 namespace sentencode {
+
+class JsonFields;
 
 /// Tokens and their ids, in both directions. Ids need not be consecutive.
 class SubwordVocabulary {
  public:
+  SubwordVocabulary() = default;
+  /// Tokens must differ.
+  explicit SubwordVocabulary(std::span<const std::pair<std::int32_t, std::string_view>> tokens);
   /// Unsupported if the token or the id is not unique, or the id too large for an array.
   void add(std::string_view token, std::int32_t id);
+  void reserve(std::size_t tokens);
   std::int32_t id(std::string_view token) const;  // -1 if there is none
+  static constexpr std::size_t kAtOnce = 128;
+  /// ids[i] = id(tokens[i]) for up to kAtOnce tokens, whose accesses to memory overlap.
+  void find(std::span<const std::string_view> tokens, std::span<std::int32_t> ids) const;
   std::string_view token(std::int32_t id) const;  // empty if there is none
   std::int32_t size() const { return static_cast<std::int32_t>(index_by_id_.size()); }  // largest id + 1
   std::int64_t count() const { return tokens_.size(); }
@@ -43,14 +54,17 @@ class SubwordModel {
   virtual void append_ids(std::span<const std::string_view> words, std::vector<std::int32_t>& ids) const;
 };
 
-/// The vocabulary of an object {token: id}, which is `field` in errors.
-SubwordVocabulary vocabulary_of(const nlohmann::json& tokens, std::string_view field);
+/// The field "vocab" of a model, an object {token: id}, in the order of ids.
+std::vector<std::pair<std::int32_t, std::string_view>> tokens_of(const JsonFields& model,
+                                                                 const ModelLists& lists);
 
-// Models from the object "model" of tokenizer.json. FormatError names the invalid field, Unsupported the part
-// that cannot be reproduced exactly.
-std::unique_ptr<const SubwordModel> word_piece_model(const nlohmann::json& model);
-std::unique_ptr<const SubwordModel> word_level_model(const nlohmann::json& model);
-std::unique_ptr<const SubwordModel> unigram_model(const nlohmann::json& model);
-std::unique_ptr<const SubwordModel> bpe_model(const nlohmann::json& model);
+// Models from the object "model" of tokenizer.json, and its large lists. FormatError names the invalid field,
+// Unsupported the part that cannot be reproduced exactly.
+std::unique_ptr<const SubwordModel> word_piece_model(const nlohmann::json& model,
+                                                     const ModelLists& lists = {});
+std::unique_ptr<const SubwordModel> word_level_model(const nlohmann::json& model,
+                                                     const ModelLists& lists = {});
+std::unique_ptr<const SubwordModel> unigram_model(const nlohmann::json& model, const ModelLists& lists = {});
+std::unique_ptr<const SubwordModel> bpe_model(const nlohmann::json& model, const ModelLists& lists = {});
 
 }  // namespace sentencode

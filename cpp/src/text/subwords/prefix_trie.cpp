@@ -15,18 +15,24 @@ class PrefixTrie::Builder {
 
   void add(std::span<const std::string_view> strings) {
     struct Key {
-      std::uint64_t first_bytes;  // big-endian: compares as the bytes do
+      std::array<std::uint64_t, 2> first_bytes;  // big-endian: compare as the bytes do
       std::int32_t index;
+      std::uint32_t size;
     };
     std::vector<Key> keys;
     keys.reserve(strings.size());
     for (std::size_t i = 0; i < strings.size(); ++i) {
-      std::uint64_t bytes = 0;
-      for (std::size_t k = 0; k < 8; ++k)
-        bytes = bytes << 8 | (k < strings[i].size() ? static_cast<unsigned char>(strings[i][k]) : 0U);
-      if (!strings[i].empty()) keys.push_back({bytes, static_cast<std::int32_t>(i)});
+      if (strings[i].empty()) continue;
+      keys.push_back({{}, static_cast<std::int32_t>(i), static_cast<std::uint32_t>(strings[i].size())});
+      for (std::size_t k = 0; k < std::min<std::size_t>(16, strings[i].size()); ++k) {
+        const std::uint64_t byte = static_cast<unsigned char>(strings[i][k]);
+        keys.back().first_bytes[k / 8] |= byte << (56 - k % 8 * 8);
+      }
     }
-    const auto text = [&](std::size_t key) { return strings[static_cast<std::size_t>(keys[key].index)]; };
+    const auto byte_at = [&](const Key& key, std::size_t depth) {
+      return static_cast<unsigned char>(depth < 16 ? key.first_bytes[depth / 8] >> (56 - depth % 8 * 8)
+                                                   : strings[static_cast<std::size_t>(key.index)][depth]);
+    };
     std::ranges::sort(keys, [&](const Key& a, const Key& b) {
       if (a.first_bytes != b.first_bytes) return a.first_bytes < b.first_bytes;
       const int order =
@@ -45,12 +51,12 @@ class PrefixTrie::Builder {
       auto [begin, end, depth, node] = open.back();
       open.pop_back();
       // Keys that end here are the first ones; the last of them is valid.
-      for (; begin < end && text(begin).size() == depth; ++begin) nodes_[node].value = keys[begin].index;
+      for (; begin < end && keys[begin].size == depth; ++begin) nodes_[node].value = keys[begin].index;
       if (begin == end) continue;
       begins.clear();
       bytes.clear();
       for (std::size_t i = begin; i < end; ++i) {
-        const auto byte = static_cast<unsigned char>(text(i)[depth]);
+        const unsigned char byte = byte_at(keys[i], depth);
         if (!bytes.empty() && bytes.back() == byte) continue;
         bytes.push_back(byte);
         begins.push_back(i);

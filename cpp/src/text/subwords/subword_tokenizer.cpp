@@ -22,12 +22,12 @@
 namespace sentencode {
 namespace {
 
-std::unique_ptr<const SubwordModel> model_of(const nlohmann::json& json) {
+std::unique_ptr<const SubwordModel> model_of(const nlohmann::json& json, const ModelLists& lists) {
   const std::string& type = JsonFields(json, "model").text("type");
-  if (type == "WordPiece") return word_piece_model(json);
-  if (type == "WordLevel") return word_level_model(json);
-  if (type == "Unigram") return unigram_model(json);
-  if (type == "BPE") return bpe_model(json);
+  if (type == "WordPiece") return word_piece_model(json, lists);
+  if (type == "WordLevel") return word_level_model(json, lists);
+  if (type == "Unigram") return unigram_model(json, lists);
+  if (type == "BPE") return bpe_model(json, lists);
   throw Unsupported(concat("tokenizer.json: model has the type '", type, "', which is not supported"));
 }
 
@@ -42,11 +42,28 @@ std::size_t end_of_characters(std::string_view text, std::int64_t count) {
 }  // namespace
 
 struct SubwordTokenizer::Parts {
-  explicit Parts(std::string text) : Parts(parsed(text)) { json = std::move(text); }
-  explicit Parts(const nlohmann::json& content)
+  static std::shared_ptr<const Parts> read(std::string text) {
+    auto parts = without_tree(text);
+    if (parts == nullptr) parts = std::make_shared<Parts>(parsed(text), ModelLists());
+    parts->json = std::move(text);
+    return parts;
+  }
+  /// Reads large lists without a tree. Null if there is an error, which a tree describes.
+  static std::shared_ptr<Parts> without_tree(std::string_view text) {
+    ModelLists lists;
+    const auto content = without_lists(text, lists);
+    if (!content) return nullptr;
+    try {
+      return std::make_shared<Parts>(*content, lists);
+    } catch (const Error&) {
+      return nullptr;
+    }
+  }
+  Parts(const nlohmann::json& content, const ModelLists& lists)
       : normalizers(content.value("normalizer", nlohmann::json())),
         pre_tokenizers(content.value("pre_tokenizer", nlohmann::json())),
-        model(model_of(JsonFields(content, "").at("model"))) {
+        model(model_of(JsonFields(content, "").at("model"), lists)),
+        truncation(content.value("truncation", nlohmann::json()).dump()) {
     const JsonFields fields(content, "");
     fields.check(!fields.has("version") || fields.at("version") == "1.0", "version", "1.0");
     ST_CHECK(normalizers.empty() || !pre_tokenizers.needs_begin(), Unsupported,
@@ -62,6 +79,9 @@ struct SubwordTokenizer::Parts {
       bert = BertSplitter(*normalizers.bert());
     }
   }
+
+  /// Whether the vocabulary has all ids from 0 on, and all added tokens.
+  bool complete() const { return model->vocabulary().count() == size; }
 
   static nlohmann::json parsed(std::string_view text) {
     try {
@@ -104,6 +124,7 @@ struct SubwordTokenizer::Parts {
   SubwordNormalizers normalizers;
   SubwordPreTokenizers pre_tokenizers;
   std::unique_ptr<const SubwordModel> model;
+  std::string truncation;
   std::map<std::int32_t, AddedToken> added;
   std::map<std::string, std::int32_t, std::less<>> added_ids;
   AddedTokens plain_tokens, normalized_tokens;  // which are found before and after normalisation
@@ -130,8 +151,7 @@ SubwordTokenizer::SubwordTokenizer(std::shared_ptr<const Parts> parts, const Sub
 
 std::shared_ptr<const SubwordTokenizer> SubwordTokenizer::from_json(std::string json,
                                                                     const SubwordOptions& options) {
-  return std::shared_ptr<const SubwordTokenizer>(
-      new SubwordTokenizer(std::make_shared<const Parts>(std::move(json)), options));
+  return std::shared_ptr<const SubwordTokenizer>(new SubwordTokenizer(Parts::read(std::move(json)), options));
 }
 
 std::shared_ptr<const SubwordTokenizer> SubwordTokenizer::with_options(const SubwordOptions& options) const {
@@ -150,6 +170,44 @@ std::string_view SubwordTokenizer::token(std::int32_t id) const {
   return added != parts_->added.end() ? added->second.content : parts_->model->vocabulary().token(id);
 }
 
+StringTable SubwordTokenizer::tokens() const {
+  const StringTable& tokens = parts_->model->vocabulary().tokens();
+  if (parts_->complete()) return StringTable::view(tokens.bytes(), tokens.offsets(), tokens.slots());
+  StringTable table;
+  table.reserve(size(), std::ssize(tokens.bytes()));
+  for (std::int32_t id = 0; id < size(); ++id) {
+    const std::int32_t index = table.insert(token(id));
+    ST_CHECK(index == id && !token(id).empty(), FormatError, "tokenizer.json: no token has the id ", id);
+  }
+  return table;
+}
+
+std::int32_t SubwordTokenizer::missing_id() const {
+  const SubwordVocabulary& vocabulary = parts_->model->vocabulary();
+  for (std::int32_t id = 0; id < size(); ++id) {
+    if ((parts_->complete() ? vocabulary.tokens()[id] : token(id)).empty()) return id;
+  }
+  return -1;
+}
+
+std::int64_t SubwordTokenizer::median_characters() const {
+  const StringTable tokens = this->tokens();
+  std::vector<std::int64_t> counts;  // of tokens by their number of characters
+  for (std::int64_t id = 0; id < tokens.size(); ++id) {
+    const auto length = static_cast<std::size_t>(
+        std::ranges::count_if(tokens[id], [](char c) { return (c & 0xC0) != 0x80; }));
+    if (length >= counts.size()) counts.resize(length + 1);
+    ++counts[length];
+  }
+  const auto length_at = [&](std::int64_t i) {  // of the tokens in the order of lengths
+    std::size_t length = 0;
+    while (length < counts.size() && i >= counts[length]) i -= counts[length++];
+    return static_cast<std::int64_t>(length);
+  };
+  return (length_at((tokens.size() - 1) / 2) + length_at(tokens.size() / 2)) / 2;
+}
+
+const std::string& SubwordTokenizer::truncation() const { return parts_->truncation; }
 std::int32_t SubwordTokenizer::unknown_id() const { return parts_->model->unknown_id(); }
 const std::string& SubwordTokenizer::json() const { return parts_->json; }
 

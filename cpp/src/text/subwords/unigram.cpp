@@ -7,10 +7,14 @@
 #include <cstdlib>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "sentencode/parallel.h"
 #include "text/subwords/byte_tokens.h"
 #include "text/subwords/json_fields.h"
 #include "text/subwords/model.h"
@@ -23,13 +27,7 @@ namespace {
 constexpr double kUnknownPenalty = 10;
 
 /// The number that the package `tokenizers` reads where a file has this one in its shortest decimal form.
-/// Rust's serde_json divides all digits by a power of ten, which may round twice; the last bit decides ties.
 double as_read_by_serde(double number) {
-  static const std::array<double, 309> powers = [] {
-    std::array<double, 309> table{};
-    for (std::size_t i = 0; i < table.size(); ++i) table[i] = std::strtod(concat("1e", i).c_str(), nullptr);
-    return table;
-  }();
   char text[32] = {};
   std::to_chars(text, text + sizeof text, number, std::chars_format::scientific);
   std::uint64_t digits = 0;
@@ -42,43 +40,56 @@ double as_read_by_serde(double number) {
     if (fraction) --exponent;
   }
   exponent += std::atoi(c + 1);
-  const auto power = static_cast<std::size_t>(std::abs(exponent));
-  if (power >= powers.size()) return number;
-  const double all = std::copysign(static_cast<double>(digits), number);
-  return exponent < 0 ? all / powers[power] : all * powers[power];
+  return serde_number(digits, exponent, std::signbit(number)).value_or(number);
 }
 
 /// The most probable segmentation (Kudo 2018): maximises the sum of the tokens' log probabilities.
 class Unigram final : public CachedModel {
  public:
-  explicit Unigram(const JsonFields& fields) {
-    const nlohmann::json& tokens = fields.array("vocab");
+  Unigram(const JsonFields& fields, const ModelLists& lists) {
+    const nlohmann::json& array = fields.array("vocab");
+    const auto tokens = lists.scores ? *lists.scores : scores_in(array, fields.name_of("vocab"));
     std::vector<std::string_view> strings;
     strings.reserve(tokens.size());
     scores_.reserve(tokens.size());
     double lowest = std::numeric_limits<double>::infinity();
-    for (const nlohmann::json& entry : tokens) {
-      const std::size_t id = scores_.size();
-      ST_CHECK(entry.is_array() && entry.size() == 2 && entry[0].is_string() && entry[1].is_number() &&
-                   std::isfinite(entry[1].get<double>()),
-               FormatError, "tokenizer.json: ", fields.name_of("vocab"), "[", id,
-               "] must be a token and its finite score, got ", JsonFields::shown(entry));
-      strings.emplace_back(entry[0].get_ref<const std::string&>());
-      vocabulary_.add(strings.back(), static_cast<std::int32_t>(id));
-      scores_.push_back(as_read_by_serde(entry[1].get<double>()));
-      lowest = std::min(lowest, scores_.back());
+    for (const auto& [score, token] : tokens) {
+      strings.push_back(token);
+      scores_.push_back(score);
+      lowest = std::min(lowest, score);
     }
     unknown_score_ = lowest - kUnknownPenalty;
+    parallel_for(0, 2, 1, [&](std::int64_t part, std::int64_t) {
+      if (part == 0) {
+        trie_ = PrefixTrie(strings);
+        return;
+      }
+      vocabulary_.reserve(strings.size());
+      std::int32_t id = 0;
+      for (const std::string_view token : strings) vocabulary_.add(token, id++);
+    });
     if (fields.has("unk_id"))
       unknown_id_ = static_cast<std::int32_t>(fields.whole("unk_id", std::ssize(scores_) - 1));
     if (fields.flag("byte_fallback", false)) bytes_ = ByteTokens(vocabulary_);
-    trie_ = PrefixTrie(strings);
   }
 
   const SubwordVocabulary& vocabulary() const override { return vocabulary_; }
   std::int32_t unknown_id() const override { return unknown_id_; }
 
  private:
+  static std::vector<std::pair<double, std::string_view>> scores_in(const nlohmann::json& array,
+                                                                    const std::string& field) {
+    std::vector<std::pair<double, std::string_view>> scores;
+    for (const nlohmann::json& entry : array) {
+      ST_CHECK(entry.is_array() && entry.size() == 2 && entry[0].is_string() && entry[1].is_number() &&
+                   std::isfinite(entry[1].get<double>()),
+               FormatError, "tokenizer.json: ", field, "[", scores.size(),
+               "] must be a token and its finite score, got ", JsonFields::shown(entry));
+      scores.emplace_back(as_read_by_serde(entry[1].get<double>()), entry[0].get_ref<const std::string&>());
+    }
+    return scores;
+  }
+
   void split(std::string_view word, std::vector<std::int32_t>& ids) const override {
     constexpr std::size_t kShort = 128;
     if (word.size() < kShort) {
@@ -164,8 +175,8 @@ class Unigram final : public CachedModel {
 
 }  // namespace
 
-std::unique_ptr<const SubwordModel> unigram_model(const nlohmann::json& model) {
-  return std::make_unique<const Unigram>(JsonFields(model, "model"));
+std::unique_ptr<const SubwordModel> unigram_model(const nlohmann::json& model, const ModelLists& lists) {
+  return std::make_unique<const Unigram>(JsonFields(model, "model"), lists);
 }
 
 }  // namespace sentencode

@@ -1,11 +1,24 @@
 #include "text/subwords/word_cache.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "sentencode/text/string_table.h"
 
 namespace sentencode {
+
+WordCache::Slot* WordCache::empty_slots() {
+  static_assert(kEmpty == 0);
+  void* const memory =
+      ::mmap(nullptr, kSlots * sizeof(Slot), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  return static_cast<Slot*>(memory);
+}
+
+void WordCache::Unmap::operator()(Slot* slots) const { ::munmap(slots, kSlots * sizeof(Slot)); }
 
 bool WordCache::append_ids(std::string_view word, std::uint64_t hash, std::vector<std::int32_t>& ids) const {
   const Slot* const bucket = this->bucket(hash);

@@ -39,7 +39,13 @@ class WordCache {
   Slot* bucket(std::uint64_t hash) const { return slots_.get() + hash % (kSlots / kWays) * kWays; }
   static std::uint32_t tag_of(std::uint64_t hash) { return static_cast<std::uint32_t>(hash >> 32) | kTaken; }
 
-  std::unique_ptr<Slot[]> slots_ = std::make_unique<Slot[]>(kSlots);
+  struct Unmap {
+    void operator()(Slot* slots) const;
+  };
+  /// Empty slots, whose memory the system provides when they are written.
+  static Slot* empty_slots();
+
+  std::unique_ptr<Slot[], Unmap> slots_{empty_slots()};
 };
 
 /// A model that splits each frequent word once.

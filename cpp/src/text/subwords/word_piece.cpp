@@ -1,10 +1,13 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
 #include "sentencode/error.h"
+#include "sentencode/parallel.h"
 #include "text/subwords/json_fields.h"
 #include "text/subwords/model.h"
 #include "text/subwords/word_table.h"
@@ -17,19 +20,22 @@ bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0x
 /// What WordPiece and WordLevel share: a vocabulary in which most words are tokens.
 class WordModel : public SubwordModel {
  public:
-  explicit WordModel(const JsonFields& fields,
-                     std::size_t most_characters = std::numeric_limits<std::size_t>::max())
-      : most_characters_(most_characters),
-        vocabulary_(vocabulary_of(fields.object("vocab"), fields.name_of("vocab"))),
-        table_(vocabulary_.count()),
-        unknown_(vocabulary_.id(fields.text("unk_token"))) {
+  WordModel(const JsonFields& fields, const ModelLists& lists,
+            std::size_t most_characters = std::numeric_limits<std::size_t>::max(),
+            std::optional<std::string_view> prefix = {})
+      : most_characters_(most_characters) {
+    const auto tokens = tokens_of(fields, lists);
+    parallel_for(0, 2, 1, [&](std::int64_t table, std::int64_t) {
+      if (table == 0) {
+        vocabulary_ = SubwordVocabulary(tokens);
+      } else {
+        fill_tables(tokens, prefix);
+      }
+    });
+    unknown_ = vocabulary_.id(fields.text("unk_token"));
     ST_CHECK(unknown_ >= 0, Unsupported, "tokenizer.json: ", fields.name_of("unk_token"), " '",
              fields.text("unk_token"), "' is not in ", fields.name_of("vocab"),
              ", so that unknown words would be errors");
-    for (std::int32_t i = 0; i < vocabulary_.count(); ++i) {
-      const std::string_view token = vocabulary_.tokens()[i];
-      if (!token.empty()) table_.add(token, vocabulary_.id_at(i));
-    }
   }
 
   const SubwordVocabulary& vocabulary() const override { return vocabulary_; }
@@ -63,6 +69,7 @@ class WordModel : public SubwordModel {
 
  protected:
   const WordTable& table() const { return table_; }
+  const WordTable& continuing() const { return continuing_; }
   std::size_t most_characters() const { return most_characters_; }
 
  private:
@@ -73,10 +80,24 @@ class WordModel : public SubwordModel {
     return static_cast<std::size_t>(std::ranges::count_if(word, begins_character)) > most_characters_;
   }
 
+  void fill_tables(std::span<const std::pair<std::int32_t, std::string_view>> tokens,
+                   std::optional<std::string_view> prefix) {
+    const auto continues = [prefix](std::string_view token) {
+      return prefix && token.size() > prefix->size() && token.starts_with(*prefix);
+    };
+    table_ = WordTable(std::ssize(tokens));
+    continuing_ = WordTable(std::ranges::count_if(
+        tokens, [&](const auto& id_and_token) { return continues(id_and_token.second); }));
+    for (const auto& [id, token] : tokens) {
+      if (!token.empty()) table_.add(token, id);
+      if (continues(token)) continuing_.add(token.substr(prefix->size()), id);
+    }
+  }
+
   const std::size_t most_characters_;  // longer words are unknown
-  const SubwordVocabulary vocabulary_;
-  WordTable table_;
-  const std::int32_t unknown_;
+  SubwordVocabulary vocabulary_;
+  WordTable table_{0}, continuing_{0};  // `continuing_`: tokens with the prefix, without it
+  std::int32_t unknown_ = -1;
 };
 
 class WordLevel final : public WordModel {
@@ -93,17 +114,11 @@ class WordLevel final : public WordModel {
 /// continue it. A word without such a split is unknown.
 class WordPiece final : public WordModel {
  public:
-  explicit WordPiece(const JsonFields& fields)
-      : WordModel(fields, static_cast<std::size_t>(fields.whole("max_input_chars_per_word",
-                                                                std::numeric_limits<std::int64_t>::max()))),
-        continuing_(vocabulary().count()) {
-    const std::string& prefix = fields.text("continuing_subword_prefix");
-    const StringTable& tokens = vocabulary().tokens();
-    for (std::int32_t i = 0; i < tokens.size(); ++i) {
-      const std::string_view token = tokens[i];
-      if (!token.starts_with(prefix) || token.size() == prefix.size()) continue;
-      continuing_.add(token.substr(prefix.size()), vocabulary().id_at(i));
-    }
+  WordPiece(const JsonFields& fields, const ModelLists& lists)
+      : WordModel(fields, lists,
+                  static_cast<std::size_t>(
+                      fields.whole("max_input_chars_per_word", std::numeric_limits<std::int64_t>::max())),
+                  fields.text("continuing_subword_prefix")) {
     // A word is split in at most as many steps as it has characters times those of the longest token.
     constexpr double kMostSteps = 1 << 22;
     const double steps = static_cast<double>(most_characters()) * static_cast<double>(table().longest());
@@ -116,7 +131,7 @@ class WordPiece final : public WordModel {
   void append_parts(std::string_view word, std::vector<std::int32_t>& ids) const override {
     const std::size_t before = ids.size();
     for (std::size_t begin = 0; begin < word.size();) {
-      const WordTable& tokens = begin == 0 ? table() : continuing_;
+      const WordTable& tokens = begin == 0 ? table() : continuing();
       std::size_t size = std::min(word.size() - begin, tokens.longest());
       std::int32_t id = -1;
       for (; size > 0; --size) {
@@ -131,18 +146,16 @@ class WordPiece final : public WordModel {
       begin += size;
     }
   }
-
-  WordTable continuing_;  // tokens without their prefix
 };
 
 }  // namespace
 
-std::unique_ptr<const SubwordModel> word_piece_model(const nlohmann::json& model) {
-  return std::make_unique<const WordPiece>(JsonFields(model, "model"));
+std::unique_ptr<const SubwordModel> word_piece_model(const nlohmann::json& model, const ModelLists& lists) {
+  return std::make_unique<const WordPiece>(JsonFields(model, "model"), lists);
 }
 
-std::unique_ptr<const SubwordModel> word_level_model(const nlohmann::json& model) {
-  return std::make_unique<const WordLevel>(JsonFields(model, "model"));
+std::unique_ptr<const SubwordModel> word_level_model(const nlohmann::json& model, const ModelLists& lists) {
+  return std::make_unique<const WordLevel>(JsonFields(model, "model"), lists);
 }
 
 }  // namespace sentencode
