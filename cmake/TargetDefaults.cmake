@@ -15,10 +15,11 @@ function(sentencode_quickly_compiled target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
 
-# sentencode_compiled_together(<target>): for files that are mostly the same headers and templates. Up to ten of a folder
-# are compiled as one, which takes a third of the time; more would need over a gigabyte of memory. CMAKE_UNITY_BUILD=OFF
-# compiles each alone: while one is edited, for clang-tidy, and to see whether each includes what it uses.
-function(sentencode_compiled_together target)
+# sentencode_compiled_together(<target> <files>): for files that are mostly the same headers and templates. Up to <files>
+# of a folder are compiled as one, which takes a third of the time; more would need over a gigabyte of memory.
+# CMAKE_UNITY_BUILD=OFF compiles each alone: while one is edited, for clang-tidy, and to see whether each includes what
+# it uses.
+function(sentencode_compiled_together target at_most)
   if(DEFINED CMAKE_UNITY_BUILD)
     return()
   endif()
@@ -26,13 +27,22 @@ function(sentencode_compiled_together target)
   foreach(file IN LISTS files)
     get_filename_component(folder "${file}" DIRECTORY)
     string(MAKE_C_IDENTIFIER "files_${folder}" group)
-    math(EXPR part "0${${group}} / 10")
+    math(EXPR part "0${${group}} / ${at_most}")
     math(EXPR ${group} "0${${group}} + 1")
     set_source_files_properties("${file}" PROPERTIES UNITY_GROUP "${group}_${part}")
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   # A class of a source file may have members of its unnamed namespace.
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+endfunction()
+
+# sentencode_with_torch(<target>): for targets whose files include torch. A file takes a gigabyte to compile: two at a
+# time (SENTENCODE_TORCH_JOBS), whatever the number of processors. Headers are most of the time, so the largest is
+# precompiled; writing more of them would take 1.5 GB. CMAKE_DISABLE_PRECOMPILE_HEADERS=ON shows whether each file
+# includes what it uses.
+function(sentencode_with_torch target)
+  set_target_properties(${target} PROPERTIES JOB_POOL_COMPILE torch)
+  target_precompile_headers(${target} PRIVATE <ATen/Functions.h> <ATen/core/Tensor.h>)
 endfunction()
 
 function(sentencode_target_defaults target)

@@ -1,14 +1,12 @@
 #include "sentencode/models/networks.h"
 
 #include <cmath>
-#include <cstdint>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <type_traits>
 #include <typeinfo>
 #include <utility>
-#include <vector>
 
 #include "models/config.h"
 #include "sentencode/error.h"
@@ -28,36 +26,6 @@ MakeNetwork registered(const std::string& network) {
   const std::scoped_lock lock(registry_mutex);
   const auto entry = registry().find(network);
   return entry == registry().end() ? MakeNetwork() : entry->second;
-}
-
-template <typename T>
-const char* kind_of(const T& /*value*/) {
-  if (std::is_same_v<T, bool>) return "bool";
-  if (std::is_integral_v<T>) return "int";
-  if (std::is_floating_point_v<T>) return "float";
-  return std::is_same_v<T, std::vector<std::int64_t>> ? "ints" : "str";
-}
-
-/// JSON has no infinite numbers.
-nlohmann::json bound(double value) { return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(); }
-
-template <typename Options>
-nlohmann::json described(const Options& options) {
-  nlohmann::json all;
-  for_options(options, [&](const char* name, const auto& value, const About& about) {
-    nlohmann::json choices = nlohmann::json::array();
-    if constexpr (std::is_enum_v<std::remove_cvref_t<decltype(value)>>) choices = enum_names(value).values;
-    all.push_back({{"name", name},
-                   {"kind", kind_of(value)},
-                   {"default", json_of(value)},
-                   {"choices", std::move(choices)},
-                   {"low", bound(about.low)},
-                   {"high", bound(about.high)},
-                   {"below", about.below},
-                   {"above", about.above},
-                   {"text", about.text}});
-  });
-  return all;
 }
 
 }  // namespace
@@ -105,30 +73,6 @@ void register_network(const std::string& network, MakeNetwork make) {
            "' already: choose another name");
   const std::scoped_lock lock(registry_mutex);
   registry()[network] = std::move(make);
-}
-
-std::string default_config(const std::string& network) {
-  std::string config;
-  for_networks([&](const auto& kind) {
-    using Options = typename std::remove_cvref_t<decltype(kind)>::Options;
-    if (network == kind.network) config = written_options("network", kind.network, Options{});
-  });
-  ST_CHECK(!config.empty(), InvalidInput, "there is no network named '", network, "'");
-  return config;
-}
-
-std::string described_options(const std::string& name) {
-  nlohmann::json all;
-  for_networks([&](const auto& kind) {
-    using Options = typename std::remove_cvref_t<decltype(kind)>::Options;
-    if (name == kind.network) all = described(Options{});
-  });
-  for_heads([&](const auto& kind) {
-    using Options = typename std::remove_cvref_t<decltype(kind)>::Options;
-    if (name == kind.name) all = described(Options{});
-  });
-  ST_CHECK(!all.is_null(), InvalidInput, "there is no network or head named '", name, "'");
-  return all.dump();
 }
 
 }  // namespace sentencode::models

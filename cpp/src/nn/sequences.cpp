@@ -1,6 +1,7 @@
 #include "sentencode/nn/sequences.h"
 
 #include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
 
 #include <cstdint>
 
