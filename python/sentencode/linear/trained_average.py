@@ -14,12 +14,13 @@ import numpy.typing as npt
 from .. import _core
 from ..checks import checked_bool, checked_float, checked_int
 from ..errors import NotFittedError
-from ..labels import check_class_weight, class_array, class_ids, class_weights, distinct_classes, scores
+from ..labels import class_array, class_ids, scores
 from ..progress import progress
 from ..text.sides import sides_of
 from ..text.tokenizer import Tokenizer
 from ..vectors import Vectors, WordVectors
 from .base import LinearEncoder
+from .table_heads import SIDES, checked_head, table_labels
 from .table_training import TableTraining, Trial
 
 __all__ = ["TrainedAverage"]
@@ -29,13 +30,6 @@ Indices = npt.NDArray[np.int64]
 
 _LOG = logging.getLogger("sentencode")
 _MOST_HELD_OUT = 5000  # examples
-_HEADS: dict[str, dict[str, Any]] = {  # options and their defaults
-    "Classifier": {"class_weight": None},
-    "CosineRegression": {"low": 0.0, "high": 1.0},
-    "MultipleNegatives": {"scale": 20.0},
-    "RowRegression": {},
-}
-_SIDES = {"Classifier": (1, 2), "CosineRegression": (2,), "MultipleNegatives": (2,), "RowRegression": (1,)}
 
 
 class TrainedAverage(LinearEncoder):
@@ -257,32 +251,7 @@ class TrainedAverage(LinearEncoder):
 
     def _head(self) -> tuple[str, dict[str, Any]]:
         """The checked kind and options of the head."""
-        config = {"kind": self.head} if isinstance(self.head, str) else self.head
-        if not isinstance(config, Mapping):
-            raise TypeError(
-                "TrainedAverage: head must be a name, or a dict such as "
-                '{"kind": "Classifier", "class_weight": "balanced"}, got '
-                f"{self.head!r:.60} ({type(self.head).__name__})"
-            )
-        kind, given = config.get("kind"), {k: v for k, v in config.items() if k != "kind"}
-        if kind not in _HEADS:
-            raise ValueError(f"TrainedAverage: head must be one of {', '.join(_HEADS)}, got {kind!r:.40}")
-        if unknown := given.keys() - _HEADS[kind].keys():
-            raise ValueError(
-                f"TrainedAverage: {kind} has no option {min(unknown)!r}; it has "
-                f"{', '.join(_HEADS[kind]) or 'none'}"
-            )
-        options = {**_HEADS[kind], **given}
-        if isinstance(options.get("class_weight"), list):  # of a file
-            options["class_weight"] = dict(options["class_weight"])
-        check_class_weight(options.get("class_weight"))
-        for name in options.keys() & {"low", "high"}:
-            checked_float(f"head: {name}", options[name], -np.inf)
-        if "low" in options and options["low"] >= options["high"]:
-            raise ValueError(f"head: high must be more than low={options['low']!r}, got {options['high']!r}")
-        if "scale" in options:
-            checked_float("head: scale", options["scale"], 0, above=True)
-        return kind, options
+        return checked_head(self.head)
 
     def _options(self) -> dict[str, Any]:
         if self.normalize is not None:
@@ -337,8 +306,8 @@ class TrainedAverage(LinearEncoder):
         options = self._training_options(kind)
         self._check_vectors()
         tokenizer, initial = self._new_tokenizer(), self._word_vectors
-        sides = sides_of(sentences, _SIDES[kind])
-        labels, learnt = self._labels(kind, head, y, len(sides[0]), "y", None)
+        sides = sides_of(sentences, SIDES[kind])
+        labels, learnt = table_labels(kind, head, y, len(sides[0]), "y", None)
         held_out_sides = None
         if valid is not None:
             if kind != "MultipleNegatives" and not (isinstance(valid, tuple) and len(valid) == 2):
@@ -346,15 +315,15 @@ class TrainedAverage(LinearEncoder):
                     f"fit: valid must be a tuple of sentences and their labels, got {type(valid).__name__}"
                 )
             others, others_y = (valid, None) if kind == "MultipleNegatives" else valid
-            held_out_sides = sides_of(others, _SIDES[kind])
-            more, _ = self._labels(kind, head, others_y, len(held_out_sides[0]), "the y of valid", learnt)
+            held_out_sides = sides_of(others, SIDES[kind])
+            more, _ = table_labels(kind, head, others_y, len(held_out_sides[0]), "the y of valid", learnt)
             if len(held_out_sides) != len(sides):
                 raise ValueError(
                     f"fit: valid has examples of {len(held_out_sides)} sentences, the training data of "
                     f"{len(sides)}"
                 )
-        if len(sides) not in _SIDES[kind]:
-            expected = " or ".join(map(str, _SIDES[kind]))
+        if len(sides) not in SIDES[kind]:
+            expected = " or ".join(map(str, SIDES[kind]))
             raise ValueError(
                 f"TrainedAverage: {kind} learns from examples of {expected} sentences, got {len(sides)}"
                 + (": pairs are tuples, as in [(first, second), ...]" if len(sides) == 1 else "")
@@ -421,34 +390,6 @@ class TrainedAverage(LinearEncoder):
             "normalize": self._options()["normalize"],
             "seed": checked_int(name + "seed", self.seed, 0),
         }
-
-    def _labels(
-        self, kind: str, head: dict[str, Any], y: Any, count: int, what: str, learnt: Any
-    ) -> tuple[Floats, Any]:
-        """Labels of the core [n, Y], and the classes or dimensions that they have."""
-        if kind == "MultipleNegatives":
-            if y is not None:
-                raise ValueError(f"MultipleNegatives is trained without labels: {what} must be None")
-            return np.zeros((count, 0), np.float32), None
-        if y is None:
-            raise ValueError(f"TrainedAverage: {kind} needs labels: {what} is None")
-        if kind == "Classifier":
-            learnt = distinct_classes(y) if learnt is None else learnt
-            ids = class_ids(y, learnt, what)
-            factors = class_weights(head["class_weight"], ids, learnt)
-            labels = np.zeros((len(ids), len(learnt)), np.float32)
-            labels[np.arange(len(ids)), ids] = factors[ids]
-        else:
-            values = scores(y, what, 2 if kind == "RowRegression" else 1)
-            if kind == "CosineRegression":
-                values = ((values - head["low"]) / (head["high"] - head["low"]))[:, None]
-            labels = np.ascontiguousarray(values, np.float32)
-            if learnt not in (None, labels.shape[1]):
-                raise ValueError(f"{what} must have {learnt} columns as y, got {labels.shape[1]}")
-            learnt = labels.shape[1]
-        if len(labels) != count:
-            raise ValueError(f"{what} must have a label for each of {count} examples, got {len(labels)}")
-        return labels, learnt
 
     def _split(self, labels: Floats | None, n: int) -> tuple[Indices, Indices]:
         """Examples to train on and to hold out; classes have equal shares."""
