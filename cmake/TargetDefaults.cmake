@@ -34,7 +34,8 @@ function(sentencode_compiled_together target at_most)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   # A class of a source file may have members of its unnamed namespace, and names of another file may be its own.
   target_compile_options(${target} PRIVATE
-    $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage> $<$<CXX_COMPILER_ID:GNU>:-Wshadow=local>)
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-shadow> $<$<CXX_COMPILER_ID:GNU>:-Wshadow=local>)
 endfunction()
 
 # sentencode_with_torch(<target>): for targets whose files include torch. A file takes a gigabyte to compile: two at a
