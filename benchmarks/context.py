@@ -145,7 +145,7 @@ def sizes_of(case: dict[str, Any], examples: Any) -> dict[str, Any]:
     words = examples.vocabulary_size()
     sizes = {"words": words + 2, "features": FEATURES, "begin": words, "end": words + 1}
     if case["model"] == "SkipThoughtsNetwork":
-        tied = {"tied": True} if case.get("tied") else {}
+        tied = {"tied": bool(case.get("tied"))}
         return {**sizes, **tied, "hidden": 4 * case["hidden"]}  # as wide as [mean; max] of two directions
     return {**sizes, "hidden": case["hidden"], "decoder": case["decoder"]}
 

@@ -24,12 +24,10 @@ def main() -> None:
 
     encoder = se.MeanMaxAAE(
         se.WordVectors.default(),
-        hidden=64,  # the paper's is 2048
+        hidden=64,  # 512 by default, 2048 in the paper
         heads=4,
         unit_words=True,
-        learning_rate=1e-3,
         warmup=10,
-        dropout=0.1,
         max_steps=60,
         validate_every=20,
         stop_after=3,

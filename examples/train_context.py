@@ -24,7 +24,7 @@ def main() -> None:
 
     encoder = se.RNNCNN(
         vectors,
-        hidden=32,  # per direction; 300 in the paper
+        hidden=32,  # per direction; 300 by default
         channels=64,
         inner=32,
         decoder="cnn",  # or "rnn", "autoregressive_cnn", "autoregressive_rnn"

@@ -159,7 +159,8 @@ class Data:
         """The encoder, not fitted."""
         import sentencode as se
 
-        options = {**case.options, **sizes, **training, **TOKENIZER, "device": device, "max_epochs": None}
+        options = {"preset": "paper", **case.options, **sizes, **training, **TOKENIZER}
+        options |= {"device": device, "max_epochs": None}
         if case.data == "pairs":
             options["head"] = se.Classifier(hidden=300, dropout=0.0)
         vectors = [] if case.data == "translations" else [self.vectors]

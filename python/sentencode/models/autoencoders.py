@@ -24,9 +24,19 @@ from .task import Autoencoding
 
 __all__ = ["CNNLSTMAE", "LSTMSDAE", "RAE", "MeanMaxAAE"]
 
-# The training of the paper, and that of its public code.
-_PAPER: dict[str, Any] = {"betas": (0.9, 0.999), "label_smoothing": 0.0, **AS_PUBLISHED}
-_REFERENCE: dict[str, Any] = {"betas": (0.9, 0.98), "label_smoothing": 0.1, **AS_PUBLISHED}
+# The size and the training of the paper, and those of its public code.
+_PAPER: dict[str, Any] = {
+    "hidden": 2048,
+    "dropout": 0.5,
+    "vocabulary_size": 21_583,
+    "learning_rate": 2e-4,
+    "schedule": "constant",
+    "warmup": 0,
+    "betas": (0.9, 0.999),
+    "label_smoothing": 0.0,
+    **AS_PUBLISHED,
+}
+_REFERENCE: dict[str, Any] = {**_PAPER, "betas": (0.9, 0.98), "label_smoothing": 0.1}
 _PAPER_LAYERS: dict[str, Any] = {
     **_PAPER,
     "dropout_place": "weights",
@@ -49,6 +59,13 @@ class _Autoencoder(NeuralEncoder):
     """An encoder whose network reconstructs sentences."""
 
     task_class = Autoencoding
+    training_defaults: ClassVar[dict[str, Any]] = {
+        **NeuralEncoder.training_defaults,
+        **{"learning_rate": 1e-3, "schedule": "linear", "warmup": 200},
+    }
+    _presets: ClassVar[dict[str, dict[str, Any]]] = {
+        **{"small": {}, "paper": _PAPER, "reference": _REFERENCE},
+    }
     _reads_end = True
 
     def reconstruct(
@@ -105,17 +122,18 @@ class _LatentAttention(_Autoencoder):
     """An autoencoder whose decoder attends to the pooled vectors."""
 
     _computed: ClassVar[tuple[str, ...]] = ("inner",)
-    hidden: Any
+    _presets = {"small": {}, "paper": _PAPER_LAYERS, "reference": _REFERENCE_LAYERS}  # noqa: RUF012
     inner: Any
     pooling: Any
     places: Any
     max_length: Any
 
     def _completed(self, settings: dict[str, Any]) -> dict[str, Any]:
-        return {**settings, "inner": 2 * self.hidden if self.inner is None else self.inner}
+        hidden = checked_int("hidden", settings["hidden"], 1)
+        return {**settings, "inner": 2 * hidden if self.inner is None else self.inner}
 
     def _pooled_dim(self) -> int:
-        return int(self.hidden)
+        return int(self.settings()["hidden"])
 
     def attention(self, sentence: str | Sequence[str]) -> tuple[list[str], npt.NDArray[np.float32]]:
         """Return the attention weights of each reconstructed word over the pooled vectors.
@@ -189,6 +207,7 @@ class MeanMaxAAE(_LatentAttention):
     network_class = MeanMaxNetwork
     _onnx = "mean_max"
     _presets = {  # noqa: RUF012
+        "small": {},
         "paper": {**_PAPER_LAYERS, "positions": "sinusoidal"},
         "reference": {**_REFERENCE_LAYERS, "positions": "learnt"},
     }
@@ -222,7 +241,6 @@ class RAE(_LatentAttention):
 
     network_class = LSTMAutoencoderNetwork
     _onnx = "recurrent"
-    _presets = {"paper": _PAPER_LAYERS, "reference": _REFERENCE_LAYERS}  # noqa: RUF012
 
 
 class LSTMSDAE(_Autoencoder):
@@ -246,7 +264,6 @@ class LSTMSDAE(_Autoencoder):
 
     network_class = DenoisingNetwork
     _onnx = "recurrent"
-    _presets = {"paper": _PAPER, "reference": _REFERENCE}  # noqa: RUF012
 
 
 class CNNLSTMAE(_Autoencoder):
@@ -271,4 +288,7 @@ class CNNLSTMAE(_Autoencoder):
 
     network_class = CNNLSTMAutoencoderNetwork
     _onnx = "convolutional"
-    _presets = {"paper": _PAPER, "reference": _REFERENCE}  # noqa: RUF012
+    _presets = {  # noqa: RUF012
+        "small": {},
+        **{name: {**values, "filters": 800} for name, values in _Autoencoder._presets.items() if values},
+    }

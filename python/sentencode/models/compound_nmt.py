@@ -26,6 +26,13 @@ from .translator import Translator, read_batches
 __all__ = ["CompoundNMT"]
 
 _WITH_ATTENTION = frozenset({"attn", "attn_attn", "trf", "trf_attn_attn"})  # architectures
+_PAPER: dict[str, Any] = {
+    **{"features": 512, "hidden": 500, "layers": 1, "decoder_hidden": 1000, "attention": 500, "heads": 8},
+    **{"attention_heads": 8, "inner": 2048, "begins_with_sentence": False, "label_smoothing": 0.0},
+    **{"learning_rate": 1e-4, "schedule": "constant", "warmup": 0, "betas": (0.9, 0.999), "clip_norm": 5.0},
+    "vocabulary_size": 30_000,
+    **AS_PUBLISHED,
+}
 Floats = npt.NDArray[np.float32]
 
 
@@ -37,11 +44,14 @@ class CompoundNMT(NeuralEncoder):
 
     Args:
         vectors: Word vectors that initialise the source word table; None: random ones. The table is trained.
-        features: Dimensions of word vectors in both languages, if `vectors` is None.
+        features: Dimensions of word vectors in both languages, if `vectors` is None. None: 128; 512 in the
+            paper.
         {options}
-        hidden: Units of each direction of the encoder. None: 500; of a Transformer half of `features`.
+        hidden: Units of each direction of the encoder. None: 128, or 500 in the paper; of a Transformer half
+            of `features`.
         size: Dimensions of a sentence embedding with inner attention. None: 2 `hidden`.
-        layers: Layers of the encoder, and of a Transformer's decoder. None: 1; of a Transformer 6.
+        layers: Layers of the encoder, and of a Transformer's decoder. None: 1; of a Transformer 3, or 6 in
+            its paper.
         tokenizer: Tokenizer of the source language. "auto" splits at white space. A tokenizer of the package
             `tokenizers`, such as a BPE, is saved with the encoder.
         target_tokenizer: Tokenizer of the target language, which also detokenizes. None: `tokenizer`.
@@ -49,12 +59,13 @@ class CompoundNMT(NeuralEncoder):
         target_vocabulary: Target words that have ids. None: the most frequent ones.
         vocabulary_size: Maximal size of each vocabulary.
         max_length: Maximal number of tokens of a sentence; longer pairs are left out.
-        learning_rate: The highest learning rate. None: 1e-4; of a Transformer with its schedule, (`features`
-            x `warmup`)^-0.5.
-        schedule: Learning rate schedule. None: "constant"; of a Transformer "inverse_sqrt", as in its paper.
-        warmup: Warmup steps. None: 4,000 with "inverse_sqrt", else 0.
-        clip_norm: Maximal norm of the gradient. None: 5; in `preset="reference"` each tensor's gradient is
-            clipped to norm 1 instead (`clip_each`).
+        learning_rate: The highest learning rate. None: 2e-3, or 1e-4 in the paper; of a Transformer with its
+            schedule, (`features` x `warmup`)^-0.5.
+        schedule: Learning rate schedule. None: "linear", or "constant" in the paper; of a Transformer
+            "inverse_sqrt", as in its paper.
+        warmup: Warmup steps. None: 100, or none in the paper; with "inverse_sqrt" 400, or 4,000.
+        clip_norm: Maximal norm of the gradient. None: 1, or 5 in the paper; in `preset="reference"` each
+            tensor's gradient is clipped to norm 1 instead (`clip_each`).
         **shared: See `sentencode.models.NeuralEncoder`.
 
     Attributes:
@@ -65,7 +76,7 @@ class CompoundNMT(NeuralEncoder):
         >>> source = ["a dog runs", "a cat sleeps", "a cat runs", "a dog sleeps"]
         >>> target = ["ein Hund rennt", "eine Katze schläft", "eine Katze rennt", "ein Hund schläft"]
         >>> nmt = se.CompoundNMT(features=16, hidden=16, decoder_hidden=32, heads=2, attention=16,
-        ...     dropout=0.0, max_epochs=None, max_steps=120, learning_rate=0.02, device="cpu")
+        ...     dropout=0.0, max_epochs=120, learning_rate=0.02, device="cpu")
         >>> nmt = nmt.fit(source, target)
         >>> nmt.translate(["a dog sleeps", "a cat runs"])
         ['ein Hund schläft', 'eine Katze rennt']
@@ -78,13 +89,14 @@ class CompoundNMT(NeuralEncoder):
     _onnx = "translation"
     training_defaults: ClassVar[dict[str, Any]] = {
         **NeuralEncoder.training_defaults,
-        **{"learning_rate": None, "schedule": None, "warmup": None, "clip_norm": None},
+        **{"learning_rate": 2e-3, "schedule": "linear", "warmup": 100, "clip_norm": 1.0},
     }
     _presets = {  # noqa: RUF012
-        "paper": {"begins_with_sentence": False, "clip_norm": 5.0, **AS_PUBLISHED},
-        "reference": {"begins_with_sentence": True, "clip_each": 1.0, **AS_PUBLISHED},
+        "small": {},
+        "paper": _PAPER,
+        "reference": {**_PAPER, "begins_with_sentence": True, "clip_norm": None, "clip_each": 1.0},
     }
-    _computed = ("hidden", "layers", "size")
+    _computed = ("size",)
     _unsaved = (*NeuralEncoder._unsaved, "target_tokenizer", "target_vocabulary")
 
     target_vocabulary_: Vocabulary
@@ -97,29 +109,31 @@ class CompoundNMT(NeuralEncoder):
         super().__init__(vectors, **options)  # type: ignore[arg-type]
 
     def _completed(self, settings: dict[str, Any]) -> dict[str, Any]:
-        transformer = str(self.architecture).startswith("trf")
-        features = checked_int("features", self.features, 1)
-        settings["features"] = features if self.vectors is None else self._word_vectors.dim
-        settings = _with_defaults(
-            settings,
-            hidden=settings["features"] // 2 if transformer else 500,
-            layers=6 if transformer else 1,
-            betas=(0.9, 0.98) if transformer else (0.9, 0.999),
-            schedule="inverse_sqrt" if transformer else "constant",
-        )
-        inverse_sqrt = settings["schedule"] == "inverse_sqrt"
-        settings = _with_defaults(settings, size=2 * settings["hidden"], warmup=4000 if inverse_sqrt else 0)
-        # The highest rate of Vaswani et al. 2017, eq. 3: features^-0.5 min(step^-0.5, step warmup^-1.5).
-        warmup = max(1, checked_int("warmup", settings["warmup"], 0))
-        highest = (settings["features"] * warmup) ** -0.5
-        return _with_defaults(settings, learning_rate=highest if transformer and inverse_sqrt else 1e-4)
+        def choose(**values: Any) -> None:
+            settings.update((name, value) for name, value in values.items() if getattr(self, name) is None)
+
+        is_transformer, is_small = str(self.architecture).startswith("trf"), self.preset == "small"
+        features = checked_int("features", settings["features"], 1)
+        features = settings["features"] = features if self.vectors is None else self._word_vectors.dim
+        if is_transformer:
+            choose(hidden=features // 2, layers=3 if is_small else 6)
+            choose(betas=(0.9, 0.98), schedule="inverse_sqrt")
+        choose(size=2 * settings["hidden"])
+        if settings["schedule"] == "inverse_sqrt":
+            choose(warmup=400 if is_small else 4000)
+            if is_transformer:
+                # The highest rate of Vaswani et al. 2017, eq. 3:
+                # features^-0.5 min(step^-0.5, step warmup^-1.5)
+                warmup = max(1, checked_int("warmup", settings["warmup"], 0))
+                choose(learning_rate=(features * warmup) ** -0.5)
+        return settings
 
     @property
     def _word_vectors(self) -> WordVectors:
         """`vectors`; without any, a placeholder of `features` dimensions, which the task replaces."""
         if self.vectors is not None:
             return super()._word_vectors
-        features = checked_int("features", self.features, 1)
+        features = self.settings()["features"]
         return WordVectors.from_array([UNKNOWN], np.zeros((1, features), np.float32))
 
     def _new_tokenizer(self) -> Tokenizer:
@@ -415,8 +429,3 @@ class CompoundNMT(NeuralEncoder):
             ValueError: As in `position_weights`, or if there are not as many axes as heads.
         """
         return draw_positions(self.position_weights(sentences, bins=bins, least_words=least_words), axes)
-
-
-def _with_defaults(settings: dict[str, Any], **defaults: Any) -> dict[str, Any]:
-    """Settings with defaults in the place of None."""
-    return {**settings, **{name: value for name, value in defaults.items() if settings[name] is None}}

@@ -13,12 +13,22 @@ from ..text.inputs import is_single
 from ..text.vocabulary import Vocabulary
 from ..training import Examples
 from .context import ContextNetwork
+from .encoder_class import AS_PUBLISHED
 from .neural_encoder import NeuralEncoder
 from .prediction import checked_finite
 from .skip_thoughts import SkipThoughtsNetwork
 from .task import BEGIN, END, UNKNOWN, SentenceTask, set_word_counts
 
 __all__ = ["RNNCNN", "SkipThoughts"]
+
+# The training of both, and of the papers.
+_SMALL: dict[str, Any] = {
+    **NeuralEncoder.training_defaults,
+    **{"learning_rate": 1e-3, "schedule": "linear"},
+}
+_PAPER: dict[str, Any] = {
+    **{"vocabulary_size": 20_000, "learning_rate": 5e-4, "schedule": "constant", **AS_PUBLISHED},
+}
 
 
 class _OrderedText(SentenceTask):
@@ -29,7 +39,7 @@ class _OrderedText(SentenceTask):
 
     parameters: ClassVar[Mapping[str, Any]] = {
         **SentenceTask.parameters,
-        "vocabulary_size": 20_000,
+        "vocabulary_size": 8000,
         "documents": True,
         "label_smoothing": 0.0,
         "sampled_words": 0,
@@ -162,14 +172,16 @@ class RNNCNN(NeuralEncoder):
     task_class = FollowingWords
     _onnx = "recurrent"
     _renamed: ClassVar[dict[str, str]] = {"predict": "following_words"}
-    training_defaults: ClassVar[dict[str, Any]] = {**NeuralEncoder.training_defaults, "learning_rate": 5e-4}
-    hidden: Any
+    training_defaults = _SMALL
+    _presets: ClassVar[dict[str, dict[str, Any]]] = {
+        **{"small": {}, "paper": {**_PAPER, "hidden": 300, "channels": 600, "inner": 300}},
+    }
 
     def _completed(self, settings: dict[str, Any]) -> dict[str, Any]:
         return {**settings, "following_words": checked_int("following_words", settings["following_words"], 1)}
 
     def _pooled_dim(self) -> int:
-        return 2 * int(self.hidden)
+        return 2 * int(self.settings()["hidden"])
 
     def following(self, sentences: Any, *, best: int = 5) -> Any:
         """Predict the words that follow sentences.
@@ -232,4 +244,5 @@ class SkipThoughts(NeuralEncoder):
     network_class = SkipThoughtsNetwork
     task_class = Surroundings
     _onnx = "recurrent"
-    training_defaults: ClassVar[dict[str, Any]] = {**NeuralEncoder.training_defaults, "learning_rate": 5e-4}
+    training_defaults = _SMALL
+    _presets: ClassVar[dict[str, dict[str, Any]]] = {"small": {}, "paper": {**_PAPER, "hidden": 2400, "tied": False}}

@@ -25,7 +25,7 @@ def core_encoder(encoder: Any, weights: npt.NDArray[np.float32] | Literal["auto"
     """The encoder in C++. `weights` are factors of the word vectors; "auto": as `unit_words` says."""
     words, head = encoder._fitted_vectors, encoder._trained_head
     if isinstance(weights, str):
-        weights = WordVectorsOf(words, unit=encoder.unit_words).weights()
+        weights = WordVectorsOf(words, unit=encoder.settings()["unit_words"]).weights()
     network = encoder._core_network(encoder.network, head=head is not None)
     return _nn.NeuralEncoder(
         type(encoder).__name__,

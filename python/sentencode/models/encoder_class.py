@@ -15,14 +15,13 @@ from .python_network import register
 from .task import SentenceTask
 
 __all__ = [
-    *("AS_PUBLISHED", "OPTIMIZER_EPSILON", "PAPER", "arguments", "network_defaults", "preset_of"),
+    *("AS_PUBLISHED", "OPTIMIZER_EPSILON", "arguments", "network_defaults", "preset_values"),
     *("register_encoder", "shared_defaults"),
 ]
 
 OPTIMIZER_EPSILON = "optimizer_epsilon"  # the trainer's `epsilon`, as networks have an option of that name
 _EARLY_STOPPING: dict[str, Any] = {"validation_fraction": 0.1, "stop_after": 5}  # unless a preset differs
 AS_PUBLISHED: dict[str, Any] = dict.fromkeys(_EARLY_STOPPING)  # in the presets of papers
-PAPER: dict[str, Any] = {"betas": (0.9, 0.999), **AS_PUBLISHED}
 _LINEAR = frozenset({"Average", "LAES", "SIF", "TrainedAverage", "USIF"})  # names of encoders of C++
 
 
@@ -36,29 +35,50 @@ def arguments(kind: Any) -> dict[str, Any]:
 def network_defaults(encoder: Any) -> dict[str, Any]:
     """The parameters of an encoder class that are options of its network, with their defaults.
 
-    The default of an option that the preset or other parameters decide is None.
+    The default of an option that a preset or other parameters decide is None.
     """
-    options = _options_with_defaults(encoder.network_class)
-    decided = {*encoder._computed, *(name for preset in encoder._presets.values() for name in preset)}
-    return {
-        encoder._renamed.get(name, name): None if name in decided else options[name]
-        for name in encoder._network_options
-    }
+    return _undecided(encoder, _network_parameters(encoder))
 
 
 def shared_defaults(encoder: Any) -> dict[str, Any]:
-    """The parameters of an encoder class that are those of its task and the trainer, with their defaults."""
-    training = {**TrainingOptions.defaults(), **encoder.training_defaults}
-    training[OPTIMIZER_EPSILON] = training.pop("epsilon")
-    return {**encoder.task_class.parameters, **training}
+    """The parameters of an encoder class that are those of its task and the trainer, with their defaults.
+
+    The default of one that a preset decides is None.
+    """
+    return _undecided(encoder, _shared_parameters(encoder))
 
 
-def preset_of(encoder: Any) -> dict[str, Any]:
-    """The values of an encoder's preset. ValueError if there is no such preset."""
+def preset_values(encoder: Any) -> dict[str, Any]:
+    """The values of the parameters that presets decide: the encoder's preset's, or else the class's.
+
+    ValueError if there is no such preset.
+    """
     preset, presets = encoder.preset, encoder._presets
     if not isinstance(preset, str) or preset not in presets:
         raise ValueError(f"preset must be one of {sorted(presets)}, got {preset!r}")
-    return {**_EARLY_STOPPING, **presets[preset]}
+    kind = type(encoder)
+    defaults = {**_network_parameters(kind), **_shared_parameters(kind), **_EARLY_STOPPING}
+    return {**{name: defaults.get(name) for name in _decided(kind)}, **_EARLY_STOPPING, **presets[preset]}
+
+
+def _decided(encoder: Any) -> set[str]:
+    return {name for preset in encoder._presets.values() for name in preset}
+
+
+def _undecided(encoder: Any, defaults: dict[str, Any]) -> dict[str, Any]:
+    decided = {*encoder._computed, *_decided(encoder)}
+    return {name: None if name in decided else default for name, default in defaults.items()}
+
+
+def _network_parameters(encoder: Any) -> dict[str, Any]:
+    options = _options_with_defaults(encoder.network_class)
+    return {encoder._renamed.get(name, name): options[name] for name in encoder._network_options}
+
+
+def _shared_parameters(encoder: Any) -> dict[str, Any]:
+    training = {**TrainingOptions.defaults(), **encoder.training_defaults}
+    training[OPTIMIZER_EPSILON] = training.pop("epsilon")
+    return {**encoder.task_class.parameters, **training}
 
 
 def register_encoder(encoder: Any, reserved: Collection[str]) -> None:
@@ -109,7 +129,10 @@ def _describe(encoder: Any) -> None:
         parameter, option = encoder._renamed.get(name, name), encoder.network_class.options[name]
         default = defaults[parameter]
         annotation = f"{option.annotation} | None" if default is None else option.annotation
-        options.append(option._replace(name=parameter, default=default, annotation=annotation))
+        text = option.text
+        if default is None and parameter not in encoder._computed:  # a preset may set it
+            text = f"{text} None: {option.default!r}, or the preset's."
+        options.append(option._replace(name=parameter, default=default, annotation=annotation, text=text))
     encoder.__doc__ = documented(encoder.__doc__, options)
     presets = f"Literal[{', '.join(map(repr, encoder._presets))}]"
     declared = {name: a for name, a in inspect.get_annotations(encoder).items() if a != "Any"}

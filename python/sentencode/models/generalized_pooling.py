@@ -86,9 +86,9 @@ class LabelledWords(SentenceTask):
     parameters: ClassVar[Mapping[str, Any]] = {
         **SentenceTask.parameters,
         "vocabulary_size": None,
-        "batching": None,
-        "batch_size": None,
-        "trainable_words": None,
+        "batching": "sorted_buffer",
+        "batch_size": 32,
+        "trainable_words": False,
     }
     words_need_vectors = False
 
@@ -118,16 +118,21 @@ class LabelledWords(SentenceTask):
 _PAPER: dict[str, Any] = {
     "trainable_words": False,
     "characters": True,
+    "character_filters": 100,
     "hidden": 600,
     "layers": 3,
     "dropout": 0.5,
     "boundaries": False,
     "orthogonal": False,
     "pooling": "generalized",
+    "heads": 5,
+    "attention_hidden": 600,
     "penalty": "parameters",
+    "mu": 0.01,
     "batch_distance": False,
-    "head": Classifier(),
+    "head": Classifier(hidden=600, dropout=0.5),
     "optimizer": "adam",
+    "schedule": "constant",
     "learning_rate": 4e-4,
     "epoch_decay": 1.0,
     "decay": 0.5,
@@ -168,15 +173,14 @@ class GeneralizedPooling(NeuralEncoder):
 
     Args:
         vectors: Word vectors.
-        preset: "paper"; "reference", as its public code is; or "infersent": one LSTM of 2,048 units in each
-            direction, the maximum over time, no characters, a linear classifier, trained as InferSent
-            (Conneau et al. 2017) is. Parameters that are None are the preset's.
+        preset: "small", for thousands of examples and minutes on two processors; "paper"; "reference", as its
+            public code is; or "infersent": one LSTM of 2,048 units in each direction, the maximum over time,
+            no characters, a linear classifier, trained as InferSent (Conneau et al. 2017) is. Parameters that
+            are None are the preset's.
         {options}
-        hidden: Units of each direction of an LSTM; 600 or 300 in the paper.
-        layers: Number of stacked bidirectional LSTMs; 3 in the paper for inference, else 1.
         mu: Weight of the penalty; the paper chooses it among 1, .1, .01, .001 and .0001.
-        **shared: See `sentencode.models.NeuralEncoder`. The presets halve the learning rate, or divide it by
-            five, whenever `valid` has not improved, and stop when it is small.
+        **shared: See `sentencode.models.NeuralEncoder`. All presets but "small" halve the learning rate, or
+            divide it by five, whenever `valid` has not improved, and stop when it is small.
 
     Example:
         >>> import sentencode as se
@@ -197,11 +201,14 @@ class GeneralizedPooling(NeuralEncoder):
     _onnx = "generalized_pooling"
     training_defaults: ClassVar[dict[str, Any]] = {
         **NeuralEncoder.training_defaults,
-        **dict.fromkeys(("learning_rate", "optimizer", "epoch_decay", "decay", "reload_best", "least_rate")),
-        **dict.fromkeys(("metric", "clip_norm", "validate_every", "max_steps")),
+        **{"learning_rate": 1e-3, "schedule": "linear"},
+        **dict.fromkeys(("metric", "validate_every", "max_steps")),
         "max_epochs": 20,
     }
-    _presets = {"paper": _PAPER, "reference": _REFERENCE, "infersent": _INFERSENT}  # noqa: RUF012
+    _presets = {  # noqa: RUF012
+        "small": {"head": Classifier(), "unit_words": True},
+        **{"paper": _PAPER, "reference": _REFERENCE, "infersent": _INFERSENT},
+    }
 
     def _pooled_dim(self) -> int:
         return 2 * int(self.settings()["hidden"])

@@ -23,7 +23,14 @@ from ..training import Callback, History
 from ..vectors import Vectors, WordVectors
 from . import neural_files
 from .core_model import core_encoder, normalized_parts
-from .encoder_class import PAPER, arguments, network_defaults, preset_of, register_encoder, shared_defaults
+from .encoder_class import (
+    AS_PUBLISHED,
+    arguments,
+    network_defaults,
+    preset_values,
+    register_encoder,
+    shared_defaults,
+)
 from .expansion import expanded_words
 from .heads import HeadModule, as_head
 from .neural_training import EncoderTraining
@@ -48,11 +55,13 @@ class NeuralEncoder(CoreEncoder):
     Args:
         vectors: Word vectors, as for `SIF`. They are not trained. With oov="skip", words without a vector are
             left out; other policies give the network a substitute.
-        preset: Of families with several: "paper", as the paper describes it, or "reference", as its public
-            code is. Parameters that are None are the preset's.
+        preset: "small", sizes and rates that train in minutes on two processors; "paper", as the paper
+            describes it; or, of some families, "reference", as its public code is. Parameters that are None
+            are the preset's.
         tokenizer: As for `SIF`.
         lowercase: As for `SIF`.
-        unit_words: Whether word vectors are divided by their lengths.
+        unit_words: Whether word vectors are divided by their lengths. None: the preset's, and not vectors
+            with oov="subwords".
         max_words: Maximal number of words of a sentence that encoding reads.
         device: "cpu", "cuda", ...; "auto": a GPU if there is one.
         validation_fraction: Fraction of the data that `fit` holds out without `valid`. None: the preset's.
@@ -90,10 +99,11 @@ class NeuralEncoder(CoreEncoder):
     network_class: ClassVar[Any]
     task_class: ClassVar[type[Task]] = SentenceTask
     training_defaults: ClassVar[dict[str, Any]] = {
-        **{"learning_rate": 2e-4, "betas": None, "clip_norm": 5.0},
+        **{"learning_rate": 2e-4, "clip_norm": 5.0},
         **{"max_steps": 100_000, "max_epochs": 10, "validate_every": 500},
     }
-    _presets: ClassVar[dict[str, dict[str, Any]]] = {"paper": PAPER}
+    # What presets change of the defaults.
+    _presets: ClassVar[dict[str, dict[str, Any]]] = {"small": AS_PUBLISHED, "paper": AS_PUBLISHED}
     _computed: ClassVar[tuple[str, ...]] = ()  # network options whose default depends on other parameters
     _renamed: ClassVar[dict[str, str]] = {}  # network options, and parameters of old files, by other names
     _unsaved: ClassVar[tuple[str, ...]] = ("vectors", "vocabulary")  # parameters that are not in files
@@ -113,10 +123,10 @@ class NeuralEncoder(CoreEncoder):
         self,
         vectors: Vectors,
         *,
-        preset: Literal["paper", "reference"] = "paper",
+        preset: str = "small",
         tokenizer: Any = "auto",
         lowercase: bool | Literal["auto"] = "auto",
-        unit_words: bool = False,
+        unit_words: bool | None = None,
         max_words: int = 512,
         device: str = "auto",
         head: Any = None,
@@ -173,9 +183,15 @@ class NeuralEncoder(CoreEncoder):
         Raises:
             ValueError: If there is no such preset.
         """
-        preset, params = preset_of(self), self.get_params(deep=False)
-        settings = {name: preset.get(name) if value is None else value for name, value in params.items()}
+        values, params = preset_values(self), self.get_params(deep=False)
+        settings = {name: values.get(name) if value is None else value for name, value in params.items()}
+        if self.unit_words is None:
+            settings["unit_words"] = bool(values.get("unit_words")) and not self._reads_subwords
         return self._completed({**settings, "head": as_head(settings["head"])})
+
+    @property
+    def _reads_subwords(self) -> bool:
+        return self.vectors is not None and self._word_vectors.oov == "subwords"
 
     def _completed(self, settings: dict[str, Any]) -> dict[str, Any]:
         """Settings with the values of parameters that others decide."""
@@ -191,7 +207,7 @@ class NeuralEncoder(CoreEncoder):
 
     def _check_vectors(self) -> None:
         super()._check_vectors()
-        if self._word_vectors.oov == "subwords" and self.unit_words:
+        if self._reads_subwords and self.unit_words:
             raise ValueError(
                 f"{type(self).__name__}: unit_words=True and vectors with oov='subwords': vectors made of "
                 "subwords cannot be divided by their lengths"
@@ -332,7 +348,7 @@ class NeuralEncoder(CoreEncoder):
         """
         self._check_fitted()
         words = expanded_words(self, vectors, checked_float("ridge", ridge, 0))
-        weights = np.ones(words._core.row_count, np.float32) if self.unit_words else None  # unchanged
+        weights = np.ones(words._core.row_count, np.float32) if self.settings()["unit_words"] else None
         state = (self.network, self.vocabulary_, self._fitted_tokenizer, words)
         self._adopt(*state, weights=weights, head=self._trained_head)
         return self

@@ -112,6 +112,7 @@ def from_model(kind: Any, model: Any, params: dict[str, Any], tokenizer: Tokeniz
     config = json.loads(model.network.config())
     if config.pop("network") != network_name(kind.__name__, kind.network_class):
         raise ValueError(f"config: the network is no {kind.network_class.__name__}")
+    _keep_sizes(encoder, config)
     _check_parameters(encoder, model, config, vocabulary)
     if issubclass(kind.network_class, CppModule):
         network = kind.network_class.of(model.network, config)
@@ -125,6 +126,14 @@ def from_model(kind: Any, model: Any, params: dict[str, Any], tokenizer: Tokeniz
     encoder._adopt(network, vocabulary, tokenizer, encoder._word_vectors, model=model, head=head)
     encoder.origin_ = origin
     return encoder
+
+
+def _keep_sizes(encoder: Any, config: dict[str, Any]) -> None:
+    """Sets the options that the file left to its preset where the default has changed since."""
+    for name, value in encoder._network_settings(encoder.settings()).items():
+        parameter = encoder._renamed.get(name, name)
+        if getattr(encoder, parameter) is None and not is_still(value, config[name]):
+            setattr(encoder, parameter, config[name])
 
 
 def _check_parameters(encoder: Any, model: Any, config: dict[str, Any], vocabulary: Vocabulary) -> None:

@@ -59,7 +59,9 @@ class EncoderTraining:
         self.device = usable_device(encoder.device)
         checked_int("max_words", encoder.max_words, 1)
         checked_int("keep_last", trainer["keep_last"], 1)
-        words = WordVectorsOf(encoder._word_vectors, unit=checked_bool("unit_words", encoder.unit_words))
+        words = WordVectorsOf(
+            encoder._word_vectors, unit=checked_bool("unit_words", self.settings["unit_words"])
+        )
         family: Any = encoder.task_class(self.name, self.settings, words, encoder._new_tokenizer())
         head = self.settings["head"]
         self.task: Task = family if head is None else Supervised(family, head)

@@ -355,7 +355,8 @@ class Autoencoding(SentenceTask):
         **SentenceTask.parameters,
         "min_length": 4,
         "max_length": 32,
-        "label_smoothing": None,
+        "vocabulary_size": 8000,
+        "label_smoothing": 0.0,
         "sampled_words": 0,
         "trainable_words": False,
     }

@@ -34,8 +34,8 @@ class Translating(SentenceTask):
 
     parameters: ClassVar[Mapping[str, Any]] = {
         **SentenceTask.parameters,
-        "features": 512,
-        "vocabulary_size": 30_000,
+        "features": 128,
+        "vocabulary_size": 8000,
         "target_tokenizer": None,
         "target_vocabulary": None,
         "max_length": 50,

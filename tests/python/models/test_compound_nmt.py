@@ -35,6 +35,7 @@ ARCHITECTURES = (
 def unfitted(architecture="attn_attn", **options):
     transformer = architecture.startswith("trf")
     small = {
+        "preset": "paper",
         **{"features": 16, "hidden": 8 if transformer else 12, "decoder_hidden": 24, "attention": 12},
         **{"layers": 1, "attention_heads": 2, "inner": 32, "dropout": 0.0, "batch_size": 8},
         **{"max_epochs": None, "max_steps": 150, "learning_rate": 0.02 if not transformer else 0.01},
@@ -84,7 +85,7 @@ def test_both_sides_may_have_the_same_words(tmp_path):
 
 def test_defaults_of_presets_and_transformers():
     def chosen(names, **options):
-        settings = se.CompoundNMT(**options).settings()
+        settings = se.CompoundNMT(**{"preset": "paper", **options}).settings()
         return tuple(settings[name] for name in names)
 
     rates = ("learning_rate", "schedule", "warmup", "betas")

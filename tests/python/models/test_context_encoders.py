@@ -24,7 +24,7 @@ TEXT = [
     *("the cat ran on a dog .", "the mat sat on the dog .", "a dog sat on a cat ."),
 ]
 SENTENCES = [line for line in TEXT if line]
-SMALL = {"max_steps": 4, "max_epochs": None, "batch_size": 2, "device": "cpu"}
+SMALL = {"preset": "paper", "max_steps": 4, "max_epochs": None, "batch_size": 2, "device": "cpu"}
 CONTEXT = {"hidden": 4, "following_words": 9, "channels": 7, "inner": 5, **SMALL}
 ENCODERS = {
     "cnn": (se.RNNCNN, CONTEXT),

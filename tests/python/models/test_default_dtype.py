@@ -13,7 +13,7 @@ pytest.importorskip("torch")
 
 FAMILIES = """
 def families():
-    small = {"max_steps": 4, "max_epochs": None, "batch_size": 3, "device": "cpu"}
+    small = {"preset": "paper", "max_steps": 4, "max_epochs": None, "batch_size": 3, "device": "cpu"}
     attending = {"hidden": 8, "inner": 10, "heads": 2, **small}
     context = {"hidden": 4, "following_words": 3, "channels": 7, "inner": 5, **small}
     yield "MeanMaxAAE", se.MeanMaxAAE(VECTORS, **attending), (TRAIN,)

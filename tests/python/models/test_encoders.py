@@ -47,7 +47,7 @@ TRAIN = [
     *("the cat ran on a dog .", "the mat sat on the dog .", "a dog sat on a cat ."),
 ]
 TEXTS = ["the cat sat .", "", "a ship sank", "zzz qqq", "dog", "the zzz dog ran on on on on the mat ."]
-SMALL = {"max_steps": 4, "batch_size": 3, "device": "cpu"}
+SMALL = {"preset": "paper", "max_steps": 4, "batch_size": 3, "device": "cpu"}
 ATTENDING = {"hidden": 8, "inner": 10, "heads": 2, **SMALL}
 # class, eager reference of its network, options
 FAMILIES = {
@@ -555,14 +555,14 @@ def test_presets(name):
     assert {*paper, "preset"} == set(unfitted(name).get_params(deep=False))
     config = fitted(name, preset="reference").network._config
     assert all(config[option] == code[option] for option in set(config) & set(code))
-    with pytest.raises(ValueError, match=r"preset must be one of \['paper', 'reference'\], got 'code'"):
+    with pytest.raises(ValueError, match=r"preset must be one of \['paper', 'reference', 'small'\], got 'code'"):
         unfitted(name, preset="code").settings()
     with pytest.raises(ValueError, match="preset must be one of"):
         unfitted(name, preset=["paper"]).fit(TRAIN)
 
 
-def test_defaults_are_those_of_the_paper():
-    settings = se.MeanMaxAAE(VECTORS).settings()
+def test_the_preset_of_the_paper_has_its_values():
+    settings = se.MeanMaxAAE(VECTORS, preset="paper").settings()
     expected = {"hidden": 2048, "inner": 4096, "heads": 8, "dropout": 0.5, "learning_rate": 2e-4}
     assert {name: settings[name] for name in expected} == expected
     assert settings["vocabulary_size"] == 21_583

@@ -14,6 +14,7 @@ from sentencode.nn import beam_search
 SOURCE = ["a dog runs", "a cat sleeps at home", "a cat runs", "a dog sleeps"]
 TARGET = ["ein Hund rennt", "eine Katze schläft daheim", "eine Katze rennt", "ein Hund schläft"]
 SMALL = {
+    "preset": "paper",
     **{"features": 16, "hidden": 8, "decoder_hidden": 16, "heads": 2, "attention": 8, "dropout": 0.0},
     **{"max_epochs": None, "learning_rate": 0.02, "device": "cpu", "layers": 1, "attention_heads": 2},
 }
@@ -148,6 +149,7 @@ def test_means_have_their_heads():
     rows = np.random.default_rng(0).normal(size=(7, 4))
     words = se.WordVectors.from_array(["a", "dog", "cat", "runs", "sleeps", "at", "home"], rows)
     small = {
+        "preset": "paper",
         "hidden": 4,
         "attention_hidden": 4,
         "heads": 2,

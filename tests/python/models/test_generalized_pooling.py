@@ -256,6 +256,7 @@ PAIRS = [
 ]  # fmt: skip
 LABELS = ["yes", "no", "no", "yes", "no", "yes"]
 TINY = {
+    "preset": "paper",
     **SMALL, "character_filters": 3, "character_features": 2, "max_steps": 6, "max_epochs": None,
     "batch_size": 4, "device": "cpu", "head": se.Classifier(hidden=6, dropout=0.2), "learning_rate": 0.01,
 }  # fmt: skip
@@ -422,11 +423,11 @@ def test_plot_attention_of_each_head():
 def test_presets():
     reference = se.GeneralizedPooling(VECTORS, preset="reference").settings()
     assert all(reference[name] for name in ("boundaries", "orthogonal", "batch_distance"))
-    paper = se.GeneralizedPooling(VECTORS).settings()
+    paper = se.GeneralizedPooling(VECTORS, preset="paper").settings()
     assert (paper["hidden"], paper["layers"], paper["heads"], paper["learning_rate"]) == (600, 3, 5, 4e-4)
     assert not paper["boundaries"]
     assert not paper["orthogonal"]
-    assert paper["head"] == se.Classifier()
+    assert paper["head"] == se.Classifier(hidden=600, dropout=0.5)
     assert paper["metric"] == "accuracy"
     assert se.GeneralizedPooling(VECTORS, head=se.Triplet()).settings()["metric"] == "loss"
     infersent = se.GeneralizedPooling(VECTORS, preset="infersent").settings()

@@ -85,7 +85,14 @@ class SpellingForHeads(NeuralEncoder):
     network_class, task_class = Spelling, EveryWord
 
 
-SHARED = {"max_steps": 5, "max_epochs": None, "batch_size": 4, "device": "cpu", "learning_rate": 0.02}
+SHARED = {
+    "preset": "paper",
+    "max_steps": 5,
+    "max_epochs": None,
+    "batch_size": 4,
+    "device": "cpu",
+    "learning_rate": 0.02,
+}
 GENERALIZED = {"hidden": 3, "layers": 1, "heads": 2, "attention_hidden": 3, "character_filters": 2}
 ENCODERS = {
     "GeneralizedPooling": (se.GeneralizedPooling, GENERALIZED),

@@ -16,10 +16,10 @@ class StateDecoder;
 
 struct CNNLSTMAutoencoderOptions {
   AutoencoderOptions words{};
-  std::int64_t hidden = 2048;
-  std::int64_t filters = 800;
+  std::int64_t hidden = 512;
+  std::int64_t filters = 200;
   std::vector<std::int64_t> windows = {3, 4, 5};
-  double dropout = 0.5;
+  double dropout = 0.1;
 };
 
 template <OptionsOf<CNNLSTMAutoencoderOptions> Options, typename Visit>

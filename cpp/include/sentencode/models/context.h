@@ -65,9 +65,10 @@ void for_options(Options& of, const Visit& visit) {
 /// In paper 001: the bidirectional GRU, the poolings, N parallel maps and two convolutions, N = 30, tied word
 /// embeddings, the inputs of autoregressive decoders; the recurrent decoder has about as many parameters as
 /// the convolutions. Eq. 2 has no word bias, which is an option.
-/// Our choice: C = 600, then 300 channels, windows of 3 words, ReLU after the first two layers, a word bias;
-/// E / 2 units in each direction of the recurrent decoder; an autoregressive GRU of E units that is
-/// initialised with tanh(W z + b); autoregressive convolutions that add the previous word to the maps of z.
+/// Our choice: C = 600, then 300 channels at the paper's size, windows of 3 words, ReLU after the first two
+/// layers, a word bias; E / 2 units in each direction of the recurrent decoder; an autoregressive GRU of E
+/// units that is initialised with tanh(W z + b); autoregressive convolutions that add the previous word to
+/// the maps of z.
 class ContextNetwork : public WritingNetwork, public nn::Decoder {
  public:
   using Options = ContextOptions;

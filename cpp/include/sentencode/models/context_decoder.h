@@ -23,8 +23,8 @@ constexpr EnumNames<4> enum_names(ContextDecoding) {
 struct ContextDecoderOptions {
   ContextDecoding kind = ContextDecoding::cnn;
   std::int64_t predict = 30;    // N, words
-  std::int64_t channels = 600;  // C, output channels of the first layer
-  std::int64_t inner = 300;     // output channels of the convolutions, except the last
+  std::int64_t channels = 200;  // C, output channels of the first layer
+  std::int64_t inner = 100;     // output channels of the convolutions, except the last
   std::int64_t window = 3;      // of the convolutions
   std::int64_t layers = 3;      // the first one and the convolutions
 };

@@ -14,8 +14,8 @@ class StateDecoder;
 
 struct DenoisingOptions {
   AutoencoderOptions words{};
-  std::int64_t hidden = 2048;
-  double dropout = 0.5;
+  std::int64_t hidden = 512;
+  double dropout = 0.1;
   double drop_words = 0.1;  // p_o
   double swap_words = 0.1;  // p_x
 };

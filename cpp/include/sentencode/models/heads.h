@@ -21,11 +21,11 @@ struct ClassifierOptions {
   std::int64_t features = 0;  // Z
   std::int64_t sentences = 0;
   std::int64_t classes = 0;
-  std::int64_t hidden = 600;
+  std::int64_t hidden = 128;
   std::int64_t layers = 2;
   bool shortcuts = true;
   nn::Activation activation = nn::Activation::relu;
-  double dropout = 0.5;
+  double dropout = 0.1;
 };
 
 template <OptionsOf<ClassifierOptions> Options, typename Visit>

@@ -21,10 +21,10 @@ constexpr EnumNames<2> enum_names(DropoutPlace) { return {"dropout_place", {"wei
 
 /// Options of the layers of paper 000.
 struct LayerOptions {
-  std::int64_t hidden = 2048;  // d_m
-  std::int64_t inner = 4096;   // d_f
+  std::int64_t hidden = 512;  // d_m
+  std::int64_t inner = 1024;  // d_f
   std::int64_t heads = 8;      // l
-  double dropout = 0.5;
+  double dropout = 0.1;
   DropoutPlace dropout_place = DropoutPlace::weights;
   nn::Activation projection = nn::Activation::none;
   bool projection_bias = false;

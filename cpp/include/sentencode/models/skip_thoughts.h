@@ -17,8 +17,8 @@ class RecurrentStack;
 namespace sentencode::models {
 
 struct SkipThoughtsOptions {
-  nn::WordWriterOptions words{.trainable_words = true};
-  std::int64_t hidden = 2400;
+  nn::WordWriterOptions words{.trainable_words = true, .tied = true};
+  std::int64_t hidden = 600;
   bool bidirectional = false;
 };
 

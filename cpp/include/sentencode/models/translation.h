@@ -45,15 +45,15 @@ struct TranslationOptions {
   nn::WordWriterOptions words{.trainable_words = true};  // of the target language
   std::int64_t source_words = 0;
   Architecture architecture = Architecture::attn_attn;
-  std::int64_t hidden = 500;
-  std::int64_t decoder_hidden = 1000;
+  std::int64_t hidden = 128;
+  std::int64_t decoder_hidden = 256;
   std::int64_t size = 0;
-  std::int64_t heads = 8;        // r
-  std::int64_t attention = 500;  // d
+  std::int64_t heads = 4;        // r
+  std::int64_t attention = 128;  // d
   bool begins_with_sentence = false;
   std::int64_t layers = 1;
   std::int64_t attention_heads = 8;
-  std::int64_t inner = 2048;
+  std::int64_t inner = 512;
   double dropout = 0.1;
 };
 
