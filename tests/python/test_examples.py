@@ -196,7 +196,8 @@ def test_a_row_of_the_context_papers_table_1(path, tmp_path):
     (row,) = [row for name, row in rnn_cnn.ROWS.items() if slug(name) == path.stem]
     paper = rnn_cnn.SIZES["paper"]
     sized = {name: getattr(paper, of) for name, of in row.sized.items()}
-    options = {**paper.training, **row.options, **sized, "max_epochs": None, "max_steps": paper.steps}
+    options = {"preset": "paper", **paper.training, **row.options, **sized}
+    options |= {"max_epochs": None, "max_steps": paper.steps}
     words = se.WordVectors.from_array(["the", "ship", "sank"], np.eye(3, 4, dtype=np.float32))
     assert config.kind.__name__ == row.kind
     encoder, expected = (config.kind(words, **options) for options in (config.parameters, options))

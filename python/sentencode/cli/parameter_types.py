@@ -34,7 +34,11 @@ def types_of(classes: Iterable[type], defaults: Mapping[str, Any]) -> dict[str, 
     for name, default in defaults.items():
         if type(default) in (bool, int, float, str):  # all but bool may be None
             types.setdefault(name, type(default).__name__ + ("" if type(default) is bool else " | None"))
-    return {name: annotation for name, annotation in types.items() if name in defaults}
+    return {
+        name: f"{types[name]} | None" if default is None and "None" not in types[name] else types[name]
+        for name, default in defaults.items()
+        if name in types
+    }
 
 
 def check_type(name: str, value: Any, annotation: str) -> None:

@@ -265,7 +265,8 @@ def _may_be_none(kind: type[NeuralEncoder], name: str) -> bool:
     for owner in (*owners, TrainingOptions):
         annotation = getattr(owner, "__annotations__", {}).get(name)
         if annotation not in (None, "Any"):
-            return "None" in str(annotation) and "bool" not in str(annotation)
+            is_optional = "None" in str(annotation) or kind._defaults()[name] is None
+            return is_optional and "bool" not in str(annotation)
     return not isinstance(kind.task_class.parameters.get(name, True), bool)
 
 

@@ -61,7 +61,7 @@ class _Autoencoder(NeuralEncoder):
     task_class = Autoencoding
     training_defaults: ClassVar[dict[str, Any]] = {
         **NeuralEncoder.training_defaults,
-        **{"learning_rate": 1e-3, "schedule": "linear", "warmup": 200},
+        **{"learning_rate": 1e-3, "schedule": "linear", "warmup": 0.1},
     }
     _presets: ClassVar[dict[str, dict[str, Any]]] = {
         **{"small": {}, "paper": _PAPER, "reference": _REFERENCE},

@@ -63,7 +63,7 @@ class CompoundNMT(NeuralEncoder):
             schedule, (`features` x `warmup`)^-0.5.
         schedule: Learning rate schedule. None: "linear", or "constant" in the paper; of a Transformer
             "inverse_sqrt", as in its paper.
-        warmup: Warmup steps. None: 100, or none in the paper; with "inverse_sqrt" 400, or 4,000.
+        warmup: Warmup steps. None: 5 % of all, or none in the paper; with "inverse_sqrt" 400, or 4,000.
         clip_norm: Maximal norm of the gradient. None: 1, or 5 in the paper; in `preset="reference"` each
             tensor's gradient is clipped to norm 1 instead (`clip_each`).
         **shared: See `sentencode.models.NeuralEncoder`.
@@ -89,7 +89,7 @@ class CompoundNMT(NeuralEncoder):
     _onnx = "translation"
     training_defaults: ClassVar[dict[str, Any]] = {
         **NeuralEncoder.training_defaults,
-        **{"learning_rate": 2e-3, "schedule": "linear", "warmup": 100, "clip_norm": 1.0},
+        **{"learning_rate": 2e-3, "schedule": "linear", "warmup": 0.05, "clip_norm": 1.0},
     }
     _presets = {  # noqa: RUF012
         "small": {},

@@ -245,4 +245,7 @@ class SkipThoughts(NeuralEncoder):
     task_class = Surroundings
     _onnx = "recurrent"
     training_defaults = _SMALL
-    _presets: ClassVar[dict[str, dict[str, Any]]] = {"small": {}, "paper": {**_PAPER, "hidden": 2400, "tied": False}}
+    _presets: ClassVar[dict[str, dict[str, Any]]] = {
+        "small": {},
+        "paper": {**_PAPER, "hidden": 2400, "tied": False},
+    }

@@ -87,7 +87,7 @@ class LabelledWords(SentenceTask):
         **SentenceTask.parameters,
         "vocabulary_size": None,
         "batching": "sorted_buffer",
-        "batch_size": 32,
+        "batch_size": "auto",
         "trainable_words": False,
     }
     words_need_vectors = False
@@ -133,6 +133,7 @@ _PAPER: dict[str, Any] = {
     "head": Classifier(hidden=600, dropout=0.5),
     "optimizer": "adam",
     "schedule": "constant",
+    "warmup": 0,
     "learning_rate": 4e-4,
     "epoch_decay": 1.0,
     "decay": 0.5,
@@ -201,7 +202,7 @@ class GeneralizedPooling(NeuralEncoder):
     _onnx = "generalized_pooling"
     training_defaults: ClassVar[dict[str, Any]] = {
         **NeuralEncoder.training_defaults,
-        **{"learning_rate": 1e-3, "schedule": "linear"},
+        **{"learning_rate": 1e-3, "schedule": "linear", "warmup": 0.1},
         **dict.fromkeys(("metric", "validate_every", "max_steps")),
         "max_epochs": 20,
     }

@@ -55,9 +55,8 @@ class NeuralEncoder(CoreEncoder):
     Args:
         vectors: Word vectors, as for `SIF`. They are not trained. With oov="skip", words without a vector are
             left out; other policies give the network a substitute.
-        preset: "small", sizes and rates that train in minutes on two processors; "paper", as the paper
-            describes it; or, of some families, "reference", as its public code is. Parameters that are None
-            are the preset's.
+        preset: "small", which trains in minutes on two processors; "paper", as the paper describes it; or, of
+            some families, "reference", as its public code is. Parameters that are None are the preset's.
         tokenizer: As for `SIF`.
         lowercase: As for `SIF`.
         unit_words: Whether word vectors are divided by their lengths. None: the preset's, and not vectors
@@ -81,7 +80,7 @@ class NeuralEncoder(CoreEncoder):
         trainable_words: Whether the word table of these families is trained. Encoding then reads the rows of
             its words, and the vectors of other words, until `expand_vocabulary`.
         **training: Fields of `sentencode.training.TrainingOptions`; its `epsilon` is `optimizer_epsilon`
-            here, `betas` of None are the preset's, `save_every` of None is `validate_every`.
+            here, `save_every` of None is `validate_every`.
 
     Attributes:
         network: The network, a `torch.nn.Module`, once fitted. It cannot be replaced, but its weights can be
@@ -186,12 +185,8 @@ class NeuralEncoder(CoreEncoder):
         values, params = preset_values(self), self.get_params(deep=False)
         settings = {name: values.get(name) if value is None else value for name, value in params.items()}
         if self.unit_words is None:
-            settings["unit_words"] = bool(values.get("unit_words")) and not self._reads_subwords
+            settings["unit_words"] = bool(values.get("unit_words")) and self._word_vectors.oov != "subwords"
         return self._completed({**settings, "head": as_head(settings["head"])})
-
-    @property
-    def _reads_subwords(self) -> bool:
-        return self.vectors is not None and self._word_vectors.oov == "subwords"
 
     def _completed(self, settings: dict[str, Any]) -> dict[str, Any]:
         """Settings with the values of parameters that others decide."""
@@ -207,7 +202,7 @@ class NeuralEncoder(CoreEncoder):
 
     def _check_vectors(self) -> None:
         super()._check_vectors()
-        if self._reads_subwords and self.unit_words:
+        if self._word_vectors.oov == "subwords" and self.unit_words:
             raise ValueError(
                 f"{type(self).__name__}: unit_words=True and vectors with oov='subwords': vectors made of "
                 "subwords cannot be divided by their lengths"

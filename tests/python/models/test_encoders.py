@@ -555,7 +555,9 @@ def test_presets(name):
     assert {*paper, "preset"} == set(unfitted(name).get_params(deep=False))
     config = fitted(name, preset="reference").network._config
     assert all(config[option] == code[option] for option in set(config) & set(code))
-    with pytest.raises(ValueError, match=r"preset must be one of \['paper', 'reference', 'small'\], got 'code'"):
+    with pytest.raises(
+        ValueError, match=r"preset must be one of \['paper', 'reference', 'small'\], got 'code'"
+    ):
         unfitted(name, preset="code").settings()
     with pytest.raises(ValueError, match="preset must be one of"):
         unfitted(name, preset=["paper"]).fit(TRAIN)
