@@ -62,13 +62,16 @@ auto described(const SavedModel& saved, const char* what, std::string_view prefi
   }
 }
 
+/// Sizes of the papers, which options that a network does not use may have.
+constexpr std::int64_t kUsual = 4096;
+
 /// Guards against damaged files that would allocate huge tensors: an integer option may exceed neither the
-/// numbers in the file nor, if that is larger, its default.
+/// numbers in the file nor, if that is larger, its default or `kUsual`.
 void check_options(const SavedModel& saved, const char* what, const nlohmann::json& config,
                    std::int64_t numbers, const nlohmann::json& defaults) {
   for (const auto& [name, value] : config.items()) {
     const bool has = defaults.contains(name) && defaults[name].is_number_integer();
-    const std::int64_t bound = std::max(numbers, has ? defaults[name].get<std::int64_t>() : 0);
+    const std::int64_t bound = std::max({numbers, has ? defaults[name].get<std::int64_t>() : 0, kUsual});
     saved.check(!value.is_number_integer() || (value >= 0 && value <= bound), what, ": ", name, " is ",
                 value.dump(), ", and the file has ", numbers, " numbers");
   }

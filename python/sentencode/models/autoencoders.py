@@ -185,7 +185,8 @@ class MeanMaxAAE(_LatentAttention):
     """The mean-max attention autoencoder (Zhang et al. 2018).
 
     Self-attention encodes the words; the mean and the maximum of its outputs are the sentence embedding; a
-    decoder that attends to these two reconstructs the sentence. Defaults are the paper's.
+    decoder that attends to these two reconstructs the sentence. After minutes of training, a classifier of
+    the embeddings is no better than one of `Average`.
 
     Args:
         vectors: Word vectors.
@@ -222,7 +223,8 @@ class MeanMaxAAE(_LatentAttention):
 class RAE(_LatentAttention):
     """The recurrent variant of `MeanMaxAAE` (RAE in section 4.4 of its paper).
 
-    LSTMs replace self-attention: a bidirectional one in the encoder, one in the decoder.
+    LSTMs replace self-attention: a bidirectional one in the encoder, one in the decoder. As of `MeanMaxAAE`,
+    minutes of training do not beat `Average`.
 
     Args:
         vectors: Word vectors.
@@ -246,7 +248,8 @@ class RAE(_LatentAttention):
 class LSTMSDAE(_Autoencoder):
     """The sequential denoising autoencoder (Hill et al. 2016), a baseline of paper 000.
 
-    An LSTM reads a sentence with dropped and swapped words, another one reconstructs the original.
+    An LSTM reads a sentence with dropped and swapped words, another one reconstructs the original. Minutes of
+    training do not beat `Average`.
 
     Args:
         vectors: Word vectors.
@@ -270,7 +273,7 @@ class CNNLSTMAE(_Autoencoder):
     """The convolutional autoencoder (Gan et al. 2017), a baseline of paper 000.
 
     The maxima over time of convolutions are the sentence embedding, from which an LSTM reconstructs the
-    sentence.
+    sentence. Minutes of training do not beat `Average`.
 
     Args:
         vectors: Word vectors.

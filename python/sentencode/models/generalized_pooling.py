@@ -34,7 +34,8 @@ class GeneralizedPoolingNetwork(CppNetwork):
     Example:
         >>> import torch
         >>> from sentencode.models import GeneralizedPoolingNetwork
-        >>> network = GeneralizedPoolingNetwork(words=1, features=16, characters=False, hidden=8, heads=3)
+        >>> network = GeneralizedPoolingNetwork(
+        ...     words=1, features=16, characters=False, hidden=8, pooling="generalized", heads=3)
         >>> x, lengths = torch.randn(2, 4, 16), torch.tensor([4, 2])
         >>> network.encode(x, lengths).shape, network.attention(x, lengths).shape
         (torch.Size([2, 48]), torch.Size([2, 3, 4, 16]))
@@ -170,7 +171,9 @@ class GeneralizedPooling(NeuralEncoder):
     """Generalized pooling (Chen et al. 2018): LSTM states summed with a weight for each of their dimensions.
 
     It is trained on labels of pairs (inference) or of single sentences, by a classifier or another head.
-    Words without a vector are read by their characters.
+    Words without a vector are read by their characters. The default, "small", pools by mean and maximum. With
+    a few hundred pairs, logistic regression on `Average` is better (500 of SICK: 74 against 70 %); with 4,000
+    it is not (78 against 82 %).
 
     Args:
         vectors: Word vectors.

@@ -430,7 +430,7 @@ def test_checkpoints_note_all_that_decides(folder):
         ('train = ["a.txt", "b.txt"]', "train = 3", r"\[data\] train must be a path, got 3"),
         ('"a.txt", "b.txt"', '"a.txt", "c.txt"', r"c.txt"),
         ('file = "vectors.sentencode"', "limit = 3", r"\[vectors\] lacks file"),
-        ("hidden = 8", "hidden = ", r"aae.toml: is not TOML: .*line 4"),
+        ("hidden = 8", "hidden = ", r"aae.toml: is not TOML: .*line 5"),
         ("hidden = 8", "hidden = 9", r"hidden"),
         ("hidden = 8", 'hidden = 8\nunit_words = "yes"', r"unit_words must be True or False .*, got 'yes'"),
         ("hidden = 8", "hidden = 8\nunit_words = 1", r"unit_words must be True or False .*, got 1"),
