@@ -21,16 +21,9 @@ from ..text.tokenizer import Tokenizer
 from ..text.vocabulary import Vocabulary
 from ..training import Callback, History
 from ..vectors import Vectors, WordVectors
-from . import neural_files
+from . import encoder_class, neural_files
 from .core_model import core_encoder, normalized_parts
-from .encoder_class import (
-    AS_PUBLISHED,
-    arguments,
-    network_defaults,
-    preset_values,
-    register_encoder,
-    shared_defaults,
-)
+from .encoder_class import network_defaults, shared_defaults
 from .expansion import expanded_words
 from .heads import HeadModule, as_head
 from .neural_training import EncoderTraining
@@ -59,8 +52,7 @@ class NeuralEncoder(CoreEncoder):
             some families, "reference", as its public code is. Parameters that are None are the preset's.
         tokenizer: As for `SIF`.
         lowercase: As for `SIF`.
-        unit_words: Whether word vectors are divided by their lengths. None: the preset's, and not vectors
-            with oov="subwords".
+        unit_words: Whether word vectors are divided by their lengths. None: the preset's.
         max_words: Maximal number of words of a sentence that encoding reads.
         device: "cpu", "cuda", ...; "auto": a GPU if there is one.
         validation_fraction: Fraction of the data that `fit` holds out without `valid`. None: the preset's.
@@ -101,8 +93,10 @@ class NeuralEncoder(CoreEncoder):
         **{"learning_rate": 2e-4, "clip_norm": 5.0},
         **{"max_steps": 100_000, "max_epochs": 10, "validate_every": 500},
     }
-    # What presets change of the defaults.
-    _presets: ClassVar[dict[str, dict[str, Any]]] = {"small": AS_PUBLISHED, "paper": AS_PUBLISHED}
+    _presets: ClassVar[dict[str, dict[str, Any]]] = {
+        "small": encoder_class.AS_PUBLISHED,
+        "paper": encoder_class.AS_PUBLISHED,
+    }
     _computed: ClassVar[tuple[str, ...]] = ()  # network options whose default depends on other parameters
     _renamed: ClassVar[dict[str, str]] = {}  # network options, and parameters of old files, by other names
     _unsaved: ClassVar[tuple[str, ...]] = ("vectors", "vocabulary")  # parameters that are not in files
@@ -150,18 +144,13 @@ class NeuralEncoder(CoreEncoder):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if hasattr(cls, "network_class"):
-            register_encoder(cls, reserved={*dir(NeuralEncoder), "head", *shared_defaults(cls)})
+            encoder_class.register_encoder(cls, reserved={*dir(NeuralEncoder), "head", *shared_defaults(cls)})
 
     @classmethod
     def _defaults(cls) -> dict[str, Any]:
-        constructor = {**arguments(NeuralEncoder), **arguments(cls)}
+        constructor = {**encoder_class.arguments(NeuralEncoder), **encoder_class.arguments(cls)}
         vectors = constructor.pop("vectors")
-        return {
-            "vectors": vectors,
-            **network_defaults(cls),
-            **shared_defaults(cls),
-            **constructor,
-        }
+        return {"vectors": vectors, **network_defaults(cls), **shared_defaults(cls), **constructor}
 
     @property
     def network(self) -> Any:
@@ -182,7 +171,7 @@ class NeuralEncoder(CoreEncoder):
         Raises:
             ValueError: If there is no such preset.
         """
-        values, params = preset_values(self), self.get_params(deep=False)
+        values, params = encoder_class.preset_values(self), self.get_params(deep=False)
         settings = {name: values.get(name) if value is None else value for name, value in params.items()}
         if self.unit_words is None:
             settings["unit_words"] = bool(values.get("unit_words")) and self._word_vectors.oov != "subwords"
