@@ -37,7 +37,14 @@ SENTENCES = [
 ]  # fmt: skip
 LABELS = ["yes" if text.split()[-1] in ("good", "fine") else "no" for text in SENTENCES]
 NETWORK = {"hidden": 6, "layers": 1, "pooling": "max", "characters": False, "dropout": 0.0, "device": "cpu"}
-TRAINING = {"max_epochs": 8, "batch_size": 16, "learning_rate": 0.02, "decay": 1.0, "least_rate": None}
+TRAINING = {
+    "preset": "paper",
+    "max_epochs": 8,
+    "batch_size": 16,
+    "learning_rate": 0.02,
+    "decay": 1.0,
+    "least_rate": None,
+}
 
 
 def unfitted(**change):
@@ -202,7 +209,7 @@ def test_fit_says_what_it_does_and_how_good_it_is(capsys, tmp_path, monkeypatch)
     assert "240 examples; up to 15 steps, about" in shown
     assert "no checkpoints: checkpoints=FOLDER makes a stopped run continue\n" in shown
     assert "training loss" in shown
-    autoencoder = se.MeanMaxAAE(VECTORS, hidden=6, heads=2, max_steps=3, device="cpu")
+    autoencoder = se.MeanMaxAAE(VECTORS, preset="paper", hidden=6, heads=2, max_steps=3, device="cpu")
     autoencoder.fit(SENTENCES, valid=0.1, show_progress_bar=True)
     assert " (untrained " in capsys.readouterr().err
 
@@ -416,4 +423,5 @@ def test_presets_stop_early_unless_they_are_those_of_papers():
     for kind in (se.GeneralizedPooling, se.MeanMaxAAE, se.RNNCNN, se.SkipThoughts, se.CompoundNMT):
         for preset in kind._presets:
             settings = kind(VECTORS, preset=preset).settings()
-            assert (settings["validation_fraction"], settings["stop_after"]) == (None, None)
+            expected = (0.1, 5) if preset == "small" else (None, None)
+            assert (settings["validation_fraction"], settings["stop_after"]) == expected
