@@ -177,7 +177,7 @@ LIES = {
         {"decoder": "autoregressive_rnn"},
         {"cell": "lstm", "hidden": 300},
     ],
-    "SkipThoughts": [{"hidden": 50_000}, {"words": 1_000_000_000}, {"tied": True}, {"hidden": 200}],
+    "SkipThoughts": [{"hidden": 50_000}, {"words": 1_000_000_000}, {"tied": False}, {"hidden": 200}],
 }
 
 

@@ -283,7 +283,8 @@ def test_feeding_requires_an_autoregressive_decoder(decoder, feeding):
 
 def test_cnn_and_rnn_decoders_have_about_as_many_parameters():
     def size(decoder):
-        network = models.ContextNetwork(words=50, features=300, decoder=decoder)
+        sizes = {"hidden": 300, "channels": 600, "inner": 300}  # the paper's
+        network = models.ContextNetwork(words=50, features=300, decoder=decoder, **sizes)
         return sum(p.numel() for name, p in network.named_parameters() if name.startswith("decoder"))
 
     assert abs(size("cnn") / size("rnn") - 1) < 0.01

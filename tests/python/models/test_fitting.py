@@ -48,7 +48,9 @@ TRAINING = {
 
 
 def unfitted(**change):
-    return se.GeneralizedPooling(VECTORS, head=se.Classifier(hidden=8), **{**NETWORK, **TRAINING, **change})
+    return se.GeneralizedPooling(
+        VECTORS, head=se.Classifier(hidden=8, dropout=0.5), **{**NETWORK, **TRAINING, **change}
+    )
 
 
 def fitted(*examples, fit=(), **change):

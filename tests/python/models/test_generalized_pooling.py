@@ -24,7 +24,7 @@ from sentencode.models.core_model import read_sentence
 from ..io import saved_files
 
 FEATURES, HIDDEN = 6, 4
-SMALL = {"hidden": HIDDEN, "layers": 2, "heads": 3, "attention_hidden": 5}
+SMALL = {"hidden": HIDDEN, "layers": 2, "heads": 3, "attention_hidden": 5, "pooling": "generalized"}
 VARIANTS = {
     **{
         pooling: {"pooling": pooling}

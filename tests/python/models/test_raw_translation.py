@@ -34,6 +34,7 @@ def test_translates_raw_text_to_raw_text(tmp_path):
     nmt = se.CompoundNMT(
         **{"features": 24, "hidden": 24, "decoder_hidden": 48, "heads": 2, "attention": 24, "dropout": 0.0},
         **{"max_epochs": None, "max_steps": 300, "learning_rate": 0.01, "device": "cpu", "tokenizer": bpe},
+        **{"schedule": "constant", "clip_norm": 5.0, "validation_fraction": 0.0},
     ).fit(*prepared)
     assert nmt.translate(english.prepare("A cat   sings.")) == "eine Katze singt ."
     assert german.restore(nmt.translate(english.prepare(source))) == target

@@ -291,7 +291,7 @@ def test_several_seeds(folder, vectors, tmp_path):
         ({"minutes": 1, "steps": 1}, "give minutes or steps, not both"),
         ({"minutes": 0}, "minutes"),
         ({"resamples": 0}, "resamples must be at least 1, got 0"),
-        ({"preset": "papper"}, r"preset must be one of \['paper', 'reference'\], got 'papper'"),
+        ({"preset": "papper"}, r"preset must be one of \['paper', 'reference', 'small'\], got 'papper'"),
         ({"device": "tpu9"}, "device='tpu9' cannot be used"),
         ({"protocol": "optimal"}, "optimal"),
     ],
