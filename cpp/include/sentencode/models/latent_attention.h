@@ -23,7 +23,7 @@ constexpr EnumNames<2> enum_names(DropoutPlace) { return {"dropout_place", {"wei
 struct LayerOptions {
   std::int64_t hidden = 512;  // d_m
   std::int64_t inner = 1024;  // d_f
-  std::int64_t heads = 8;      // l
+  std::int64_t heads = 8;     // l
   double dropout = 0.1;
   DropoutPlace dropout_place = DropoutPlace::weights;
   nn::Activation projection = nn::Activation::none;
