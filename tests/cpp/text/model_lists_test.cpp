@@ -21,10 +21,10 @@ std::string with_model(const std::string& model) {
 
 TEST(ModelLists, AreReadWithoutATree) {
   using Ids = std::vector<std::pair<std::int32_t, std::string_view>>;
-  ModelLists lists;
-  const auto rest = without_lists(with_model(R"({"type": "BPE", "vocab" : { "a\"\u00e9\ud83d\ude00": 0,
-      "{\\": 12 }, "merges": [["a", "b]"], "c d", [ "\n" , "e" ]], "unk_token": null})"),
-                                  lists);
+  ModelLists lists;  // with views of the text
+  const std::string text = with_model(R"({"type": "BPE", "vocab" : { "a\"\u00e9\ud83d\ude00": 0,
+      "{\\": 12 }, "merges": [["a", "b]"], "c d", [ "\n" , "e" ]], "unk_token": null})");
+  const auto rest = without_lists(text, lists);
   ASSERT_TRUE(rest);
   EXPECT_EQ(*rest,
             Json::parse(with_model(R"({"type": "BPE", "vocab": {}, "merges": [], "unk_token": null})")));
