@@ -65,7 +65,7 @@ class TrainedAverage(LinearEncoder):
         max_epochs: Passes over the examples, at most.
         patience: Passes without a better validation loss after which training stops.
         max_minutes: Time for the training. None: no limit.
-        valid_fraction: Share of the examples that is held out, at most 5,000; not used with `valid`.
+        validation_fraction: Share of the examples that is held out, at most 5,000; not used with `valid`.
         seed: Seed of everything random. Results do not depend on the number of threads.
 
     Attributes:
@@ -108,7 +108,7 @@ class TrainedAverage(LinearEncoder):
         max_epochs: int = 10,
         patience: int = 3,
         max_minutes: float | None = None,
-        valid_fraction: float = 0.1,
+        validation_fraction: float = 0.1,
         seed: int = 0,
     ) -> None:
         self.vectors = vectors  # type: ignore[assignment]
@@ -124,7 +124,7 @@ class TrainedAverage(LinearEncoder):
         self.max_epochs = max_epochs
         self.patience = patience
         self.max_minutes = max_minutes
-        self.valid_fraction = valid_fraction
+        self.validation_fraction = validation_fraction
         self.seed = seed
 
     def fit(
@@ -380,7 +380,7 @@ class TrainedAverage(LinearEncoder):
         size = {"MultipleNegatives": 128}.get(kind, 32) if self.batch_size is None else self.batch_size
         if self.word_dropout is not None:
             checked_float(name + "word_dropout", self.word_dropout, 0, 1, below=True)
-        checked_float(name + "valid_fraction", self.valid_fraction, 0, 0.5, above=True)
+        checked_float(name + "validation_fraction", self.validation_fraction, 0, 0.5, above=True)
         return {
             "learning_rate": checked_float(name + "learning_rate", self.learning_rate, 0),
             "head_learning_rate": checked_float(name + "head_learning_rate", self.head_learning_rate, 0),
@@ -395,7 +395,7 @@ class TrainedAverage(LinearEncoder):
         """Examples to train on and to hold out; classes have equal shares."""
         if n < 2:
             raise ValueError(f"TrainedAverage: fit needs two examples or more, got {n}")
-        step = max(2, round(1 / self.valid_fraction), -(-n // _MOST_HELD_OUT))
+        step = max(2, round(1 / self.validation_fraction), -(-n // _MOST_HELD_OUT))
         order = np.random.default_rng(self.seed).permutation(n)
         if labels is not None:
             order = order[np.argsort(labels[order].argmax(axis=1), kind="stable")]

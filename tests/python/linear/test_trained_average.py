@@ -237,7 +237,7 @@ def test_warns_if_nothing_is_learnt():
         ({"head": "MultipleNegatives"}, ([("x1", "x2")], [0]), "trained without labels: y must be None"),
         ({"learning_rate": -1}, (["x1"], [0]), "learning_rate must be at least 0, got -1"),
         ({"word_dropout": 1}, (["x1"], [0]), "word_dropout must be less than 1, got 1"),
-        ({"valid_fraction": 0}, (["x1"], [0]), "valid_fraction must be more than 0, got 0"),
+        ({"validation_fraction": 0}, (["x1"], [0]), "validation_fraction must be more than 0, got 0"),
         ({"max_minutes": 0}, (["x1"], [0]), "max_minutes must be more than 0, got 0"),
         ({}, (["x1", "x2"], None), "Classifier needs labels: y is None"),
         ({}, (["x1", "x2"], [0]), "y must have two classes or more"),
