@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["is_interactive", "progress", "say"]
+__all__ = ["bar", "is_interactive", "progress", "say"]
 
 _LOG = logging.getLogger("sentencode")
 DELAY = 1.0  # seconds after which a bar that nobody has asked for appears
@@ -29,9 +30,23 @@ def say(show: bool, text: str) -> None:
     if _LOG.isEnabledFor(logging.INFO):
         _LOG.info(text)
     elif show:
-        from tqdm.auto import tqdm
+        _tqdm().write(text, file=_file())
 
-        tqdm.write(text, file=sys.stdout if _is_notebook() else sys.stderr)  # red in notebooks
+
+def bar(**options: Any) -> Any:
+    """Return a progress bar of tqdm, in a notebook one of ipywidgets where these are installed."""
+    return _tqdm()(file=_file(), **options)
+
+
+def _tqdm() -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # in a notebook without ipywidgets, which `auto` does without
+        from tqdm.auto import tqdm
+    return tqdm
+
+
+def _file() -> Any:
+    return sys.stdout if _is_notebook() else sys.stderr  # which is red in notebooks
 
 
 def _is_notebook() -> bool:
@@ -71,10 +86,8 @@ class progress:  # noqa: N801
     def update(self, done: int, total: int) -> None:
         """Moves the bar."""
         if self.bar is None:
-            from tqdm.auto import tqdm
-
             unit = self.unit if self.unit in ("", "B") else f" {self.unit}"
-            self.bar = tqdm(desc=self.name, unit=unit, unit_scale=True, delay=self.delay)
+            self.bar = bar(desc=self.name, unit=unit, unit_scale=True, delay=self.delay)
         self.bar.total = total or None
         self.bar.update(done - self.bar.n)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from ..progress import bar
+
 __all__ = ["ProgressBar"]
 
 _LOG = logging.getLogger("sentencode")
@@ -20,9 +22,7 @@ class ProgressBar:
 
     def __enter__(self) -> ProgressBar:
         if self._enabled:
-            from tqdm.auto import tqdm
-
-            self._bar = tqdm(**self._options)
+            self._bar = bar(**self._options)
         return self
 
     def finish(self) -> None:

@@ -9,6 +9,7 @@ import time
 from typing import Any, TextIO, TypeAlias
 
 from ..files import as_name, as_path, refuse_link, whole_file
+from ..progress import bar
 from .history import COLUMNS, Event, Step, Validation, columns_of, read_log, row_of
 
 __all__ = ["Callback", "CsvLog", "TensorBoardLog"]
@@ -159,10 +160,8 @@ class Progress(Callback):
     """A progress bar of steps with the loss, sentences and tokens a second, and the remaining time."""
 
     def __init__(self, trainer: Running, delay: float = 0.0) -> None:
-        from tqdm.auto import tqdm
-
         total = trainer.last_step if trainer.last_step < 2**62 else None
-        self.bar = tqdm(total=total, initial=trainer.step, desc="train", unit="step", delay=delay)
+        self.bar = bar(total=total, initial=trainer.step, desc="train", unit="step", delay=delay)
         self._reset()
 
     def _reset(self) -> None:

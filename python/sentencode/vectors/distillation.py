@@ -135,7 +135,9 @@ def distill(
     if chosen.special:
         word_embeddings[[word in chosen.special for word in vocabulary.words]] = 0
     nonzero = word_embeddings.any(axis=1)
-    if not chosen.pieces:
+    # A few of the words that the caller has not listed may be unknown to the teacher.
+    listed = words is not None and not isinstance(words, str)
+    if not chosen.pieces and (listed or nonzero.mean() < 1 - _UNKNOWN):
         _warn_of_zeros(embedder, np.logical_not(nonzero), vocabulary.words, "words")
     word_embeddings[nonzero] -= word_embeddings[nonzero].mean(axis=0)
     with stage("teacher: sentences", progress, "sentences") as report:

@@ -23,6 +23,7 @@ from ..checks import checked_int, checked_str, checked_words
 from ..errors import FormatError
 from ..files import as_name, make_folder, read_archive
 from ..pickles import PickledArray, PickledObject, read_pickle
+from ..progress import bar
 from .tables import OutOfVocabulary, Storage, table_of
 
 __all__ = ["load"]
@@ -112,10 +113,8 @@ class _Bar:
     def __enter__(self) -> Progress | None:
         if self._progress is not True:
             return self._progress or None
-        from tqdm.auto import tqdm
-
         name = os.path.basename(self._path)
-        self._bar = tqdm(total=os.path.getsize(self._path) or None, unit="B", unit_scale=True, desc=name)
+        self._bar = bar(total=os.path.getsize(self._path) or None, unit="B", unit_scale=True, desc=name)
         return lambda done, total: self._bar.update(done - self._bar.n)
 
     def __exit__(self, *exception: object) -> None:

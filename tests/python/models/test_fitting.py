@@ -236,7 +236,7 @@ def test_the_logger_gets_messages(caplog):
     assert "GeneralizedPooling: training loss" in caplog.text
 
 
-def test_terminals_and_notebooks_are_interactive(monkeypatch):
+def test_terminals_and_notebooks_are_interactive(monkeypatch, capsys):
     class Terminal:
         def isatty(self):
             return True
@@ -248,6 +248,12 @@ def test_terminals_and_notebooks_are_interactive(monkeypatch):
     shell = type("Shell", (), {"kernel": object()})()
     monkeypatch.setitem(sys.modules, "IPython", type("IPython", (), {"get_ipython": lambda: shell}))
     assert progress.is_interactive()
+    progress.bar(total=2, desc="train").close()
+    progress.say(True, "loss 0.5")
+    shown = capsys.readouterr()
+    assert not shown.err  # red in notebooks
+    assert "train:" in shown.out
+    assert "loss 0.5" in shown.out
 
 
 # --- Ctrl-C -------------------------------------------------------------------------------------------------
