@@ -98,10 +98,12 @@ def compare(name: str, folder: Path, peers: Path, sentences: Path, rounds: int) 
     print(f"{name}: {ratio:.1f} x {library} {verdict(ratio, target)}")
     for system, runs in results.items():
         print(f"  {system:22} {median(runs, 'rate'):10,.0f} sentences/s ({spread(runs, 'rate')})")
-    opening = median(ours, "opening") / median(ours, "reading")
+    first = median(ours, "first_opening") / median(ours, "first_reading")
+    again = median(ours, "opening") / median(ours, "reading")
     print(
-        f"  opening {median(ours, 'opening') * 1e3:.0f} ms, {opening:.2f} x reading the bytes "
-        f"{'(met)' if opening <= OPENING else f'(at most {OPENING} wanted)'}; {library} "
+        f"  opening {median(ours, 'first_opening') * 1e3:.1f} ms, {first:.2f} x reading the bytes "
+        f"{'(met)' if first <= OPENING else f'(at most {OPENING} wanted)'}; again in the same process "
+        f"{median(ours, 'opening') * 1e3:.1f} ms, {again:.2f} x; {library} "
         f"{median(theirs, 'opening') * 1e3:.0f} ms"
     )
     beyond = median(ours, "beyond")
@@ -114,7 +116,13 @@ def compare(name: str, folder: Path, peers: Path, sentences: Path, rounds: int) 
     print(f"  {len(a):,} embeddings: relative distance {distance.max():.1e} at most\n")
     if distance.max() > 1e-5:
         raise SystemExit(f"{name}: sentencode and {library} do not compute the same thing")
-    return {"runs": results, "ratio": ratio, "opening": opening, "largest distance": distance.max()}
+    return {
+        "runs": results,
+        "ratio": ratio,
+        "opening": first,
+        "opening again": again,
+        "largest distance": distance.max(),
+    }
 
 
 def floor(ours: dict) -> str:

@@ -13,14 +13,16 @@ from inputs import measure, sentences
 import sentencode as se
 
 
+def seconds(function):
+    """Seconds of a call."""
+    begin = time.perf_counter()
+    function()
+    return time.perf_counter() - begin
+
+
 def shortest(function, calls=7):
     """Seconds of the fastest of some calls."""
-    times = []
-    for _ in range(calls):
-        begin = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - begin)
-    return min(times)
+    return min(seconds(function) for _ in range(calls))
 
 
 def peak():
@@ -40,10 +42,13 @@ def main():
         some = [line.rstrip("\n") for line in islice(lines, 10_000)]
     se.Average({"warm": [1.0]}).encode("up")  # loads the modules
     before = peak()
+    begin = time.perf_counter()
     encoder = se.load(args.folder)
+    first_opening = time.perf_counter() - begin
     encoder.encode(some)
     table = sum(path.stat().st_size for path in files if path.suffix == ".safetensors")
     beyond = peak() - before - table  # before all sentences are read, whose memory would be used again
+    first_reading = seconds(lambda: [path.read_bytes() for path in files])
     texts = sentences(args.sentences)
     opening = shortest(lambda: se.load(args.folder))
     reading = shortest(lambda: [path.read_bytes() for path in files])
@@ -54,6 +59,8 @@ def main():
         texts,
         args.rows,
         calls=5,
+        first_opening=first_opening,
+        first_reading=first_reading,
         opening=opening,
         reading=reading,
         beyond=beyond / 2**20,
