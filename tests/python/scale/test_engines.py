@@ -46,6 +46,16 @@ def test_files_equal_one_process(engine, saved, lines, tmp_path, expected):
     np.testing.assert_array_equal(Embeddings(tmp_path / "out").to_numpy(), expected)
 
 
+@pytest.mark.parametrize("precision", ["int8", "ubinary"])
+def test_precisions_equal_one_process(engine, saved, lines, tmp_path, precision):
+    options = {"precision": precision, "truncate_dim": 5, "shard_size": 2000}
+    if precision == "int8":
+        options["calibrate"] = lines
+    encode(saved, lines, tmp_path / "out", engine=engine, **options)
+    encode(saved, lines, tmp_path / "one", workers=1, **options)
+    assert content_of(tmp_path / "out") == content_of(tmp_path / "one")
+
+
 def test_a_lost_worker_of_a_job(engine, saved, lines, tmp_path):
     dying = DyingEngine(engine_of(engine), tmp_path / "mark", task=3)
     assert encode(saved, lines, tmp_path / "out", engine=dying, shard_size=2000) == 700
