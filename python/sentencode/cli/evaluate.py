@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLE", "HELP", "NAME", "add_arguments", "run"]
 
-_KINDS = ("classification", "pair_classification", "similarity", "clustering", "duplicates", "search")
+_UNTRAINED = ("clustering", "neighbours", "few_shot", "duplicates", "search")
+_KINDS = ("classification", "pair_classification", "similarity", *_UNTRAINED)
 _BASELINES = ("random", "random-words", "bow", "majority")
 NAME = "evaluate"
 HELP = "evaluate encoders on SentEval's tasks"
@@ -66,8 +67,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "KIND=FILE",
         "a task of your own, tab-separated: classification (label, sentence), pair_classification "
         "(label, two sentences) or similarity (score, two sentences); or its folder with train.tsv, "
-        "test.tsv and perhaps dev.tsv. Without training: clustering (class, sentence), duplicates (0 or 1, "
-        "two sentences) or search (label, sentence: a folder with queries.tsv and documents.tsv)",
+        "test.tsv and perhaps dev.tsv. With little training or none: clustering, neighbours or few_shot "
+        "(class, sentence), duplicates (0 or 1, two sentences) or search (label, sentence: a folder with "
+        "queries.tsv and documents.tsv)",
     )
     several("--groups", "FILE", "groups of paraphrases: name of the group, tab, sentence", type=Path)
     several("--curve", "NAME", "add a learning curve of this task: score against training examples")
@@ -77,9 +79,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(
         parser,
         {
-            "--data FOLDER": (Path, "SentEval's data"),
+            "--data FOLDER": (Path, "SentEval's data, or a folder that has it as senteval"),
             "--protocol NAME": ("optimum", protocols),
             "--partial": (False, "accept files whose size is not the published one"),
+            "--limit N": (
+                int,
+                "largest number of examples of each split, or of labels of searches and groups",
+            ),
             "--no-cache": (False, "encode every time, which also measures the speed"),
             "--out FILE": (Path, out),
             "--html FILE": (Path, "all reports as one HTML file"),
@@ -123,7 +129,9 @@ def run(options: argparse.Namespace) -> None:
             if out is not None and options.overwrite:
                 out.unlink(missing_ok=True)
             encoder = candidate.load()
-            report = evaluate(encoder, tasks, options.data, name=name, out=out, **keywords)
+            report = evaluate(
+                encoder, tasks, options.data, name=name, out=out, limit=options.limit, **keywords
+            )
         except Exception as error:  # evaluate the others all the same
             if len(candidates) == 1 or options.debug:
                 raise

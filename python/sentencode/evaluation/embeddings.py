@@ -39,11 +39,13 @@ class Embedder(EncoderRows):
     sentences: int = field(default=0, init=False)
     timings: list[tuple[int, float]] = field(default_factory=list, init=False, repr=False)
     _shared: set[str] = field(default_factory=set, init=False, repr=False)
-    _in_memory: dict[str, Embeddings] = field(default_factory=dict, init=False, repr=False)
+    _in_memory: dict[tuple[bool, str], Embeddings] = field(default_factory=dict, init=False, repr=False)
+    _strings: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.encoder, Precomputed):
             self.cache = None
+        self._strings = self.tokens is None  # may be passed for texts that are not tokenized
         super().__post_init__()
 
     def __call__(self, sentences: list[str]) -> Embeddings:
@@ -51,6 +53,15 @@ class Embedder(EncoderRows):
         embeddings = super().__call__(sentences)
         self._remember(sentences, embeddings)
         return embeddings
+
+    def of_task(self, task: Task, sentences: list[str]) -> Embeddings:
+        """Embed sentences of a task, as lists of tokens only if they are tokenized."""
+        tokens = self.tokens
+        try:
+            self.tokens = tokens and (task.kind.tokenized or not self._strings)
+            return self(sentences)
+        finally:
+            self.tokens = tokens
 
     def speeds(self) -> list[float]:
         """Lowest and highest sentences per second of the larger calls; empty if there are fewer than two."""
@@ -70,11 +81,12 @@ class Embedder(EncoderRows):
         counts = Counter(sentence for task in tasks for sentence in sentences_of(task))
         self._shared = {sentence for sentence, count in counts.items() if count > 1}
 
-    def unknown(self, sentences: list[str]) -> float | None:
+    def unknown(self, sentences: list[str], *, tokenized: bool = True) -> float | None:
         """Fraction of tokens without a word vector; None for encoders without word vectors.
 
         Args:
-            sentences: Sentences as tokens separated by spaces.
+            sentences: The sentences.
+            tokenized: Whether they are tokens separated by spaces.
         """
         vectors = getattr(self.encoder, "vectors", None)
         if not self.tokens or not isinstance(vectors, WordVectors):
@@ -83,7 +95,7 @@ class Embedder(EncoderRows):
         lower = not vectors.cased if lowercase == "auto" else bool(lowercase)
         tokenizer = getattr(self.encoder, "tokenizer", "whitespace")
         tokenize = chosen_tokenizer("", tokenizer, lowercase, compounds=vectors.compounds)
-        if tokenize.split == "punctuation":  # it splits tokens further
+        if tokenize.split == "punctuation" or not tokenized:  # it splits tokens further
             sentences = [" ".join(tokens) for tokens in tokenize(sentences)]
         counts = Counter(token for sentence in sentences for token in sentence.split())
         missing = sum(n for token, n in counts.items() if (token.lower() if lower else token) not in vectors)
@@ -92,18 +104,20 @@ class Embedder(EncoderRows):
     def _remember(self, sentences: list[str], embeddings: Embeddings) -> None:
         room = _MEMORY // (embeddings.shape[1] * embeddings.itemsize)
         for i, sentence in enumerate(sentences):
-            if sentence in self._shared and sentence not in self._in_memory and len(self._in_memory) < room:
-                self._in_memory[sentence] = embeddings[i].copy()
+            key = (bool(self.tokens), sentence)
+            if sentence in self._shared and key not in self._in_memory and len(self._in_memory) < room:
+                self._in_memory[key] = embeddings[i].copy()
 
     def _encoded(self, sentences: list[str]) -> Embeddings:
-        new = [i for i, sentence in enumerate(sentences) if sentence not in self._in_memory]
+        tokens = bool(self.tokens)
+        new = [i for i, sentence in enumerate(sentences) if (tokens, sentence) not in self._in_memory]
         if len(new) == len(sentences):
             return self._timed(sentences)
         assert self.dim is not None
         embeddings = np.empty((len(sentences), self.dim), dtype=np.float32)
         for i, sentence in enumerate(sentences):
-            if sentence in self._in_memory:
-                embeddings[i] = self._in_memory[sentence]
+            if (tokens, sentence) in self._in_memory:
+                embeddings[i] = self._in_memory[tokens, sentence]
         for first in range(0, len(new), _BLOCK):  # blocks save a second copy of all
             block = new[first : first + _BLOCK]
             embeddings[block] = self._timed([sentences[i] for i in block])

@@ -33,6 +33,10 @@ _LOG = logging.getLogger("sentencode")
 _RUN = uuid.uuid4().hex  # identifies this process: speeds are comparable within one run
 
 
+# Learnt tasks, and the same pairs scored by the cosine.
+_COSINES = {"STSBenchmark": "STSBenchmarkCosine", "SICKRelatedness": "SICKCosine"}
+
+
 def evaluate(
     encoder: Any,
     tasks: str | Task | Iterable[str | Task] = "all",
@@ -46,19 +50,21 @@ def evaluate(
     cache: str | os.PathLike[str] | bool = True,
     out: str | os.PathLike[str] | None = None,
     partial: bool = False,
+    limit: int | None = None,
     confidence: float = 0.95,
     resamples: int = 2000,
     show_progress_bar: bool | None = None,
 ) -> Report:
-    """Evaluate an encoder on SentEval's tasks, or on tasks of your own.
+    """Evaluate an encoder on SentEval's tasks, on others from plain text, or on tasks of your own.
 
     Tasks, splits, scores and their names are SentEval's; the guide describes the protocols.
 
     Args:
         encoder: A fitted encoder of Sentencode; an object with `encode` or `transform`; a function from a
             list of sentences to an array; `Precomputed` embeddings; or a `baseline`.
-        tasks: Names of tasks, or loaded tasks. `"all"`: all tasks with files in `data`.
-        data: SentEval's `data` folder; required for names.
+        tasks: Names of tasks, or loaded tasks. `"all"`: all tasks with files in `data`. `"STSBenchmark"` and
+            `"SICKRelatedness"` are learnt, as in SentEval; the cosine of the same pairs is reported first.
+        data: SentEval's `data` folder, or one that has it as `senteval`; required for names.
         protocol: `"optimum"`, `"fast"`, `"senteval-sklearn"`, `"liblinear"` or `"senteval-torch"`.
         options: Options of the protocol's classifier or ranking, `folds`, `seeds` or `similarity`.
         name: Name of the encoder in the report. None: its class.
@@ -71,6 +77,7 @@ def evaluate(
             meanwhile; the returned report has only the requested ones. An existing file is refused if the
             encoder has no fingerprint or `key`, or a function of the protocol cannot be compared.
         partial: Accept files with fewer or more examples than were published.
+        limit: Largest number of examples of each split; see `Task.sample`.
         confidence: Confidence level of the intervals.
         resamples: Number of bootstrap resamples.
         show_progress_bar: Whether to show a progress bar. None: if the log shows information.
@@ -102,6 +109,8 @@ def evaluate(
     chosen = protocol_named(protocol, **(options or {}))
     checked_int("resamples", resamples, 1)
     checked_float("confidence", confidence, 0, 1, above=True, below=True)
+    if limit is not None:
+        checked_int("limit", limit, 1)
     requested, skipped = _tasks(tasks, data)
     embedder = Embedder(encoder, name, cache_folder(cache), key, tokens)
     assert embedder.name is not None
@@ -131,6 +140,7 @@ def evaluate(
             if task is None:
                 bar.finish()
                 continue
+            task = task if limit is None else task.sample(limit)
             chosen.seeded(task.kind.question)  # raises before anything is encoded
             digests[label] = digest_of(task)
             if label in report.curves and report.curves[label].data not in ("", digests[label]):
@@ -180,7 +190,9 @@ def _tasks(
             task_kind(entry)  # raises if there is no such task
             if data is None:
                 raise ValueError(f"evaluate: data is missing: the folder that the files of {entry} are in")
-    return requested, skipped
+    names = {entry if isinstance(entry, str) else entry.name for entry in requested}
+    cosines = [_COSINES[entry] for entry in requested if isinstance(entry, str) and entry in _COSINES]
+    return [*(cosine for cosine in cosines if cosine not in names), *requested], skipped
 
 
 def _listed(tasks: Any) -> list[str | Task]:

@@ -38,7 +38,14 @@ from .metrics.scores import (
     spearman,
     values_of,
 )
-from .metrics.untrained import average_precision, average_precisions, cluster, search
+from .metrics.untrained import (
+    average_precision,
+    average_precisions,
+    cluster,
+    few_shot,
+    nearest_other,
+    search,
+)
 from .metrics.validation import cross_validate
 from .statistics.seeds import over_runs
 
@@ -99,7 +106,7 @@ def encode_task(task: Task, embedder: Embedder) -> Encoded:
     sentences, indices = distinct(side for split in splits.values() for side in split.sentences)
     classifier = embedder.encoder if isinstance(embedder.encoder, MajorityClass) else None
     if classifier is None:
-        embeddings = embedder(sentences)
+        embeddings = embedder.of_task(task, sentences)
     elif task.kind.question == "classification":
         embeddings = classifier.encode(sentences)
     else:
@@ -107,7 +114,7 @@ def encode_task(task: Task, embedder: Embedder) -> Encoded:
     details = {
         "distinct_sentences": len(sentences),
         "seconds_encode": round(time.perf_counter() - begin, 4),
-        "unknown_tokens": embedder.unknown(sentences),
+        "unknown_tokens": embedder.unknown(sentences, tokenized=task.kind.tokenized),
         "partial": task.partial,
     }
     return Encoded(replace(task, splits=splits), indices, embeddings, details, classifier)
@@ -125,6 +132,7 @@ def check_installed(kind: Kind, protocol: Protocol) -> None:
         "scipy.stats": kind.question in ("similarity", "relatedness"),
         "sklearn.model_selection": sklearn or kind.validation in ("nested", "folds"),
         "sklearn.cluster": kind.question == "clustering",
+        "sklearn.linear_model": kind.question == "few_shot",
         "torch": not sklearn and (kind.validation is not None or kind.question == "retrieval"),
     }
     for module, is_needed in needed.items():
@@ -414,6 +422,33 @@ def _clustering(
     return TaskResult(encoded.task.name, figures, intervals, {}, details)
 
 
+def _neighbours(
+    encoded: Encoded, _protocol: Protocol, options: dict[str, Any], _: Progress | None
+) -> TaskResult:
+    ((name, (indices,)),) = encoded.by_split().items()
+    classes = np.asarray(encoded.task.splits[name].labels, dtype=np.int64)
+    if len(classes) < 2:
+        raise ValueError("neighbours need two sentences")
+    predicted = classes[nearest_other(encoded.embeddings[indices])]
+    figures = {"nearest": 100 * float((predicted == classes).mean()), "nsamples": len(classes)}
+    intervals = {"nearest": _percent(bootstrap_mean(predicted == classes, **options))}
+    predictions = SplitPredictions(name, np.arange(len(classes)), predicted, classes)
+    return TaskResult(encoded.task.name, figures, intervals, {name: predictions})
+
+
+def _few_shot(
+    encoded: Encoded, _protocol: Protocol, options: dict[str, Any], _: Progress | None
+) -> TaskResult:
+    ((name, (indices,)),) = encoded.by_split().items()
+    classes = np.asarray(encoded.task.splits[name].labels, dtype=np.int64)
+    shots = few_shot(encoded.embeddings[indices], classes, **options)
+    figures = {"few_shot": 100 * shots.value, "nsamples": len(classes)}
+    intervals = {"few_shot": _percent(shots.interval)}
+    predictions = SplitPredictions(name, np.arange(len(classes)), shots.correct, np.ones(len(classes)))
+    details = {"deviations": {"few_shot": 100 * shots.deviation}}
+    return TaskResult(encoded.task.name, figures, intervals, {name: predictions}, details)
+
+
 def _search(encoded: Encoded, _protocol: Protocol, options: dict[str, Any], _: Progress | None) -> TaskResult:
     splits, sides = encoded.task.splits, encoded.by_split()
     queries, documents = (encoded.embeddings[sides[name][0]] for name in ("queries", "documents"))
@@ -437,6 +472,8 @@ _SCORERS: dict[str, Callable[[Encoded, Protocol, dict[str, Any], Progress | None
     "retrieval": _retrieval,
     "duplicates": _duplicates,
     "clustering": _clustering,
+    "neighbours": _neighbours,
+    "few_shot": _few_shot,
     "search": _search,
 }
 

@@ -245,7 +245,7 @@ def test_a_failing_encoder_does_not_stop_the_others(folder, capsys):
     assert f"written: {folder / 'r-random.json'}" in shown.out
     assert f"written: {folder / 'r-bow.json'}" not in shown.out
     report = Report.load(folder / "r-random.json")
-    assert set(report) == {"CR", "STSBenchmark"}
+    assert set(report) == {"CR", "STSBenchmarkCosine", "STSBenchmark"}
     assert set(report.curves) == {"STSBenchmark"}
     assert "majority" in page.read_text()
 
@@ -287,7 +287,7 @@ def test_learning_curves(folder, monkeypatch):
     argv = arguments(folder, "--tasks", "STSBenchmark", "--curve", "CR", "--out", out)
     assert main([*argv, "--html", str(html)]) == 0
     report = Report.load(out)
-    assert set(report.results) == {"CR", "STSBenchmark"}
+    assert set(report.results) == {"CR", "STSBenchmarkCosine", "STSBenchmark"}
     assert report.curves["CR"].x == (10, 20, 40, 80, 160)  # of three folds, two to train on
     assert "training examples" in html.read_text()
 

@@ -355,7 +355,7 @@ def test_files_that_are_missing(tmp_path):
     assert "rt-polarity" in report.skipped["MR"]
     with pytest.raises(KeyError, match="MR was not run: files are missing"):
         report["MR"]
-    assert "CR: files of another size than published were accepted." in report.to_markdown()
+    assert "CR: the number of examples is not the published one." in report.to_markdown()
     with pytest.raises(FormatError, match="3775"):
         run(rows_of, "all", data=tmp_path)
 
@@ -395,3 +395,25 @@ def test_real_trec_is_that_of_scikit_learn():
     model.fit(encode(train.sentences[0]), train.labels)
     accuracy = 100 * model.score(encode(test.sentences[0]), test.labels)
     assert result["acc"] == pytest.approx(accuracy, abs=0.21)
+
+
+def test_learnt_similarity_comes_after_the_cosine_of_the_same_pairs(tmp_path):
+    folder = tmp_path / "downstream" / "STS" / "STSBenchmark"
+    folder.mkdir(parents=True)
+    lines = [f"g\tf\t2014\t1\t{i % 6}\ta {'b ' * (i % 5)}\ta {'c ' * (i % 4)}\n" for i in range(40)]
+    for split in ("train", "dev", "test"):
+        (folder / f"sts-{split}.csv").write_text("".join(lines))
+    encoder = se.evaluation.baseline("bow", dim=16)
+    options = {"partial": True, "cache": False, "resamples": 20, "protocol": "fast"}
+    report = se.evaluate(encoder, "STSBenchmark", tmp_path, **options)
+    assert list(report) == ["STSBenchmarkCosine", "STSBenchmark"]
+    labels = [label for label, *_ in report.shown()]
+    assert labels == 2 * ["STSBenchmarkCosine"] + 2 * ["STSBenchmark, learnt"]
+    assert "Cosine: pairs are scored by the cosine of their embeddings" in report.to_markdown()
+    assert repr(report).index("STSBenchmarkCosine") < repr(report).index("STSBenchmark, learnt")
+    both = se.evaluate(encoder, ["STSBenchmark", "STSBenchmarkCosine"], tmp_path, **options)
+    assert list(both) == ["STSBenchmark", "STSBenchmarkCosine"]
+    assert both["STSBenchmark"]["pearson"] == report["STSBenchmark"]["pearson"]
+    assert list(
+        se.evaluate(encoder, se.evaluation.load_task("STSBenchmark", tmp_path, partial=True), **options)
+    ) == ["STSBenchmark"]

@@ -33,6 +33,8 @@ _VALIDATION: dict[tuple[str, ...], Literal["nested", "folds", "dev"]] = {
 # Files of the tasks without training.
 _UNTRAINED: dict[str, tuple[str, ...]] = {
     "clustering": ("all",),
+    "neighbours": ("all",),
+    "few_shot": ("all",),
     "duplicates": ("all",),
     "search": ("documents", "queries"),  # labels are those of the first
 }
@@ -40,7 +42,14 @@ _UNTRAINED: dict[str, tuple[str, ...]] = {
 
 def load_tsv_task(
     question: Literal[
-        "classification", "pair_classification", "similarity", "clustering", "duplicates", "search"
+        "classification",
+        "pair_classification",
+        "similarity",
+        "clustering",
+        "neighbours",
+        "few_shot",
+        "duplicates",
+        "search",
     ],
     files: str | os.PathLike[str] | Mapping[str, str | os.PathLike[str]],
     *,
@@ -50,14 +59,15 @@ def load_tsv_task(
 
     Args:
         question: `"classification"`: a label and a sentence per line. `"pair_classification"`: a label and
-            two sentences. `"similarity"`: a score and two sentences. Without training: `"clustering"`: a
-            class and a sentence. `"duplicates"`: 1 or 0 and two sentences. `"search"`: a label and a
-            sentence; a query's relevant documents have its label.
+            two sentences. `"similarity"`: a score and two sentences. With little or no training:
+            `"clustering"`, `"neighbours"` and `"few_shot"`: a class and a sentence. `"duplicates"`: 1 or 0
+            and two sentences. `"search"`: a label and a sentence; a query's relevant documents have its
+            label.
         files: One file, or several by name. For classification, one file means nested cross-validation;
             `"train"` and `"test"`, selection of penalties by cross-validation; `"train"`, `"dev"` and
             `"test"`, selection on `"dev"`. Classes are those of `"train"`, sorted. For similarity,
             `"train"`, `"dev"` and `"test"` are scored separately; other names are subsets of one test set.
-            For clustering and duplicates, one file. For search, `"queries"` and `"documents"`.
+            For search, `"queries"` and `"documents"`; for others, one file.
         name: Name of the task in reports. None: the name of the only file, or of the first file's folder.
 
     Returns:
@@ -92,7 +102,7 @@ def load_tsv_task(
     order = [*(s for s in first if s in paths), *(s for s in paths if s not in first)]
     examples = {split: table.examples(paths[split], whole=False) for split in order}
     splits, classes = splits_of(examples, labels)
-    if kind.question in ("classification", "clustering") and len(classes) < 2:
+    if kind.question not in ("similarity", "duplicates", "search") and len(classes) < 2:
         raise FormatError(f"{paths[order[0]]} has one class, {classes[0]!r}: expected at least two")
     file = next(iter(paths.values()))
     name = name or (file.stem if len(paths) == 1 else file.absolute().parent.name)
@@ -110,7 +120,7 @@ def _kind(question: str, paths: Mapping[str, Path]) -> Kind:
     if question not in ("classification", "pair_classification"):
         raise ValueError(
             "question must be 'classification', 'pair_classification', 'similarity', 'clustering', "
-            f"'duplicates' or 'search', got {question!r}"
+            f"'neighbours', 'few_shot', 'duplicates' or 'search', got {question!r}"
         )
     for names, validation in _VALIDATION.items():
         if set(names) == set(paths):

@@ -19,7 +19,17 @@ from ...errors import FormatError
 from ...text.text_files import LINE_BYTES
 from .task import Split
 
-__all__ = ["Classes", "Example", "Scores", "Table", "check_size", "read_lines", "splits_of", "tokens"]
+__all__ = [
+    "Classes",
+    "Example",
+    "OneClass",
+    "Scores",
+    "Table",
+    "check_size",
+    "read_lines",
+    "splits_of",
+    "tokens",
+]
 
 
 class Example(NamedTuple):
@@ -220,8 +230,26 @@ class Classes:
         return np.array([indices[example.label.strip()] for example in examples], dtype=np.int64)
 
 
+@dataclass(frozen=True)
+class OneClass:
+    """Labels that are 1 for one of the known classes, and 0 for the others."""
+
+    known: tuple[str, ...]
+    positive: str
+
+    def names(self, examples: Sequence[Example]) -> tuple[str, ...]:
+        """Names of the two classes."""
+        return (f"not {self.positive}", self.positive)
+
+    def values(self, examples: Sequence[Example], names: tuple[str, ...]) -> NDArray[np.int64]:
+        """Whether examples are of the class."""
+        classes = Classes(self.known).values(examples, self.known)
+        positive: NDArray[np.int64] = np.equal(classes, self.known.index(self.positive)).astype(np.int64)
+        return positive
+
+
 def splits_of(
-    examples: Mapping[str, Sequence[Example]], labels: Scores | Classes
+    examples: Mapping[str, Sequence[Example]], labels: Scores | Classes | OneClass
 ) -> tuple[dict[str, Split], tuple[str, ...]]:
     """Splits with labels, and the names of the classes, which the first split determines."""
     names = labels.names(next(iter(examples.values())))

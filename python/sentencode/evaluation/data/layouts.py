@@ -29,7 +29,7 @@ class Tables:
     """One table per split."""
 
     table: Table
-    train: str
+    train: str | None
     test: str
     dev: str | None = None
 

@@ -1,4 +1,4 @@
-"""SentEval's tasks, read from the folders of its download script.
+"""SentEval's tasks, read from the folders of its download script, and those of `corpora`.
 
 The table at the end has the kind, files, labels and published size of each task.
 """
@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from ...files import as_path
-from .files import Classes, Scores, Table, check_size, splits_of
+from .corpora import CORPORA
+from .files import Classes, OneClass, Scores, Table, check_size, splits_of
 from .images import read_images
 from .layouts import FilePerClass, Layout, Parallel, Partitioned, Tables
 from .task import Feature, Kind, Split, Task
@@ -25,7 +26,9 @@ def task_names() -> list[str]:
 
     Returns:
         SentEval's names; `"SICKCosine"` and `"STSBenchmarkCosine"` are SICKRelatedness and STSBenchmark
-        scored by the cosine, without training.
+        scored by the cosine, without training. `"MRPCPairs"`, `"SICKPairs"` and `"SNLIPairs"` find the
+        pairs of the class paraphrase or entailment by the cosine. The guide lists the tasks that are not
+        SentEval's.
 
     Example:
         >>> from sentencode.evaluation import task_names
@@ -67,7 +70,8 @@ def load_task(
 
     Args:
         name: One of `task_names`.
-        data: SentEval's `data` folder, or `downstream` or `probing` in it.
+        data: SentEval's `data` folder, or `downstream` or `probing` in it; or a folder that has SentEval's as
+            `senteval`, and the files of the other tasks.
         partial: Accept files with fewer or more examples than were published, or without an end of the last
             line. If False, a truncated download is refused.
         splits: Splits to read. None: all.
@@ -107,6 +111,9 @@ def _source(name: str) -> _Source:
 
 
 def _folder(data: Path, name: str) -> Path:
+    if not name:  # not SentEval's
+        return data
+    data = data / "senteval" if (data / "senteval").is_dir() else data
     if any((data / folder).is_dir() for folder in _FOLDERS):
         return data / name
     return data.parent / name if data.name in _FOLDERS else data
@@ -160,7 +167,7 @@ class _Text:
     """A task in text files."""
 
     kind: Kind
-    labels: Scores | Classes
+    labels: Scores | Classes | OneClass
     layout: Layout
     sizes: Mapping[str, int | range] = field(default_factory=dict)  # published examples by split
     folder: Literal["downstream", "probing"] = "downstream"
@@ -227,7 +234,10 @@ _THOUSAND_CLASSES = replace(_DEV, settings=(("nhid", 0),))
 _RELATEDNESS = Kind("relatedness", "dev", pairs=True, features=_PAIR)
 _COSINE = Kind("similarity", pairs=True)
 _COSINE_OF_SUBSETS = Kind("similarity", pairs=True, subsets=True)
+_DUPLICATES = Kind("duplicates", pairs=True)
 _RETRIEVAL = Kind("retrieval", "dev")
+_RELATIONS = ("CONTRADICTION", "NEUTRAL", "ENTAILMENT")  # of SICK
+_INFERENCES = ("entailment", "neutral", "contradiction")  # of SNLI
 
 
 def _polarity(ones: str, zeros: str, size: int, names: tuple[str, str] = ("neg", "pos")) -> _Text:
@@ -236,15 +246,36 @@ def _polarity(ones: str, zeros: str, size: int, names: tuple[str, str] = ("neg",
     return _Text(_NESTED, Classes(names), FilePerClass({one: ones, zero: zeros}), {"all": size})
 
 
-def _sick(kind: Kind, label: str, labels: Scores | Classes) -> _Text:
+def _mrpc(kind: Kind, train: str | None, labels: Classes | OneClass) -> _Text:
+    table = Table(
+        columns=("Quality", "#1 ID", "#2 ID", "#1 String", "#2 String"),
+        label="Quality",
+        sentences=("#1 String", "#2 String"),
+        header=True,
+    )
+    files = Tables(table, train, test="MRPC/msr_paraphrase_test.txt")
+    return _Text(kind, labels, files, {"train": 4076, "test": 1725})
+
+
+def _snli(kind: Kind, labels: Classes | OneClass, *splits: str) -> _Text:
+    files = {split: (f"SNLI/labels.{split}", f"SNLI/s1.{split}", f"SNLI/s2.{split}") for split in splits}
+    layout = Parallel(files, Table(separators=(), encoding="latin-1"))
+    return _Text(kind, labels, layout, {"train": 549367, "dev": 9842, "test": 9824})
+
+
+def _sick(kind: Kind, label: str, labels: Scores | Classes | OneClass) -> _Text:
     table = Table(
         columns=("pair_ID", "sentence_A", "sentence_B", "relatedness_score", "entailment_judgment"),
         label=label,
         sentences=("sentence_A", "sentence_B"),
         header=True,
     )
+    trained = kind.question != "duplicates"
     files = Tables(
-        table, "SICK/SICK_train.txt", dev="SICK/SICK_trial.txt", test="SICK/SICK_test_annotated.txt"
+        table,
+        train="SICK/SICK_train.txt" if trained else None,
+        dev="SICK/SICK_trial.txt" if trained else None,
+        test="SICK/SICK_test_annotated.txt",
     )
     return _Text(kind, labels, files, {"train": 4500, "dev": 500, "test": 4927})
 
@@ -298,36 +329,9 @@ _TASKS: dict[str, _Source] = {
         ),
         {"train": 5452, "test": 500},
     ),
-    "MRPC": _Text(
-        _PARAPHRASE,
-        Classes(("0", "1")),
-        Tables(
-            Table(
-                columns=("Quality", "#1 ID", "#2 ID", "#1 String", "#2 String"),
-                label="Quality",
-                sentences=("#1 String", "#2 String"),
-                header=True,
-            ),
-            train="MRPC/msr_paraphrase_train.txt",
-            test="MRPC/msr_paraphrase_test.txt",
-        ),
-        {"train": 4076, "test": 1725},
-    ),
-    "SICKEntailment": _sick(
-        _ENTAILMENT, "entailment_judgment", Classes(("CONTRADICTION", "NEUTRAL", "ENTAILMENT"))
-    ),
-    "SNLI": _Text(
-        _INFERENCE,
-        Classes(("entailment", "neutral", "contradiction")),
-        Parallel(
-            {
-                split: (f"SNLI/labels.{split}", f"SNLI/s1.{split}", f"SNLI/s2.{split}")
-                for split in ("train", "dev", "test")
-            },
-            Table(separators=(), encoding="latin-1"),
-        ),
-        {"train": 549367, "dev": 9842, "test": 9824},
-    ),
+    "MRPC": _mrpc(_PARAPHRASE, "MRPC/msr_paraphrase_train.txt", Classes(("0", "1"))),
+    "SICKEntailment": _sick(_ENTAILMENT, "entailment_judgment", Classes(_RELATIONS)),
+    "SNLI": _snli(_INFERENCE, Classes(_INFERENCES), "train", "dev", "test"),
     "SICKRelatedness": _sick(_RELATEDNESS, "relatedness_score", Scores(1, 5)),
     "STSBenchmark": _sts_benchmark(_RELATEDNESS),
     "SICKCosine": _sick(_COSINE, "relatedness_score", Scores(1, 5)),
@@ -362,6 +366,10 @@ _TASKS: dict[str, _Source] = {
             "question-question": 209,
         },
     ),
+    "MRPCPairs": _mrpc(_DUPLICATES, None, OneClass(("0", "1"), "1")),
+    "SICKPairs": _sick(_DUPLICATES, "entailment_judgment", OneClass(_RELATIONS, "ENTAILMENT")),
+    "SNLIPairs": _snli(_DUPLICATES, OneClass(_INFERENCES, "entailment"), "test"),
+    **CORPORA,
     "ImageCaptionRetrieval": _Images(
         _RETRIEVAL,
         {

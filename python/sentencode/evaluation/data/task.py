@@ -10,6 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ...checks import checked_int
+
 __all__ = ["Feature", "Kind", "Split", "Task", "digest_of"]
 
 Feature = Literal["u", "v", "|u-v|", "u*v"]
@@ -21,6 +23,8 @@ Question = Literal[
     "retrieval",
     "groups",
     "clustering",
+    "neighbours",
+    "few_shot",
     "duplicates",
     "search",
 ]
@@ -30,6 +34,8 @@ _INDEX_LABELS = (
     "groups",
     "retrieval",
     "clustering",
+    "neighbours",
+    "few_shot",
     "duplicates",
     "search",
 )  # kinds whose labels are indices
@@ -45,8 +51,10 @@ class Kind:
             by a trained regression. `"similarity"`: a score of each pair, by the cosine of its embeddings.
             `"retrieval"`: the image of a caption, and the captions of an image. `"groups"`: whether the
             embeddings of a group of sentences are close. `"clustering"`: whether clusters are classes.
-            `"duplicates"`: whether pairs of class 1 have the greatest cosines. `"search"`: the documents with
-            a query's label, in the splits `"queries"` and `"documents"`.
+            `"neighbours"`: the class of a sentence, by its nearest other one. `"few_shot"`: the class of a
+            sentence, by a classifier that was trained on 16 examples of each class. `"duplicates"`: whether
+            pairs of class 1 have the greatest cosines. `"search"`: the documents with a query's label, in the
+            splits `"queries"` and `"documents"`.
         validation: How penalties are selected and classifiers tested. `"nested"`: nested cross-validation of
             the split `"all"`. `"folds"`: cross-validation of `"train"`, test on `"test"`. `"dev"`: selection
             on `"dev"`, test on `"test"`. None: nothing is trained.
@@ -59,6 +67,8 @@ class Kind:
             `(("max_epoch", 15), ("epoch_size", 1))`.
         second_first: Whether SentEval sorts examples by the second sentence first, and ties by the names of
             their classes, not by their indices, as for SNLI.
+        tokenized: Whether the sentences are tokens separated by spaces. If not, Sentencode's encoders receive
+            strings, too.
 
     Raises:
         ValueError: Classification has no validation.
@@ -73,6 +83,7 @@ class Kind:
     penalised: bool = True
     settings: tuple[tuple[str, int], ...] = ()
     second_first: bool = False
+    tokenized: bool = True
 
     def __post_init__(self) -> None:
         if self.question == "classification" and self.validation is None:
@@ -137,9 +148,12 @@ class Split:
         lengths = [np.array([len(sentence.split()) for sentence in side]) for side in self.sentences]
         labels = np.argsort(np.argsort(names))[self.labels] if len(names) else self.labels
         keys: list[NDArray[Any]] = [*(lengths[::-1] if second_first else lengths), labels]
-        order = np.lexsort(keys[::-1])  # the last key is the primary one
-        sentences = tuple([side[i] for i in order] for side in self.sentences)
-        return replace(self, sentences=sentences, labels=self.labels[order])
+        return self.at(np.lexsort(keys[::-1]))  # the last key is the primary one
+
+    def at(self, indices: NDArray[np.int64]) -> Split:
+        """The examples with these indices, in this order."""
+        sentences = tuple([side[i] for i in indices] for side in self.sentences)
+        return replace(self, sentences=sentences, labels=self.labels[indices])
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,9 +193,41 @@ class Task:
     def __getitem__(self, split: str) -> Split:
         return self.splits[split]
 
+    def sample(self, size: int) -> Task:
+        """The task with at most `size` examples of each split, evenly spaced.
+
+        Of searches and groups, `size` labels are kept, with all their examples.
+
+        Args:
+            size: Number of examples or labels.
+
+        Example:
+            >>> from sentencode.evaluation import Kind, Split, Task
+            >>> letters = Split((list("abcdef"),), [0, 0, 0, 1, 1, 1])
+            >>> Task("letters", {"all": letters}, Kind("clustering")).sample(3)["all"].sentences
+            (['a', 'c', 'e'],)
+        """
+        checked_int("size", size, 1)
+        by_label = self.kind.question in ("search", "groups")
+        labels = np.unique(np.concatenate([split.labels for split in self.splits.values()]))
+        kept = labels[_evenly(len(labels), size)]
+        splits = {
+            name: split.at(
+                np.flatnonzero(np.isin(split.labels, kept)) if by_label else _evenly(len(split), size)
+            )
+            for name, split in self.splits.items()
+        }
+        smaller = any(len(splits[name]) < len(split) for name, split in self.splits.items())
+        return replace(self, splits=splits, partial=self.partial or smaller)
+
     def __repr__(self) -> str:
         sizes = ", ".join(f"{name} {len(split)}" for name, split in self.splits.items())
         return f"Task({self.name!r}, {sizes})"
+
+
+def _evenly(count: int, size: int) -> NDArray[np.int64]:
+    """At most `size` evenly spaced indices below `count`."""
+    return np.arange(min(count, size)) * count // min(count, size)
 
 
 def _numeric(labels: Any) -> Labels:

@@ -243,7 +243,7 @@ class TaskResult(Mapping[str, Any]):
             raise KeyError(f"{self.task} has no figure: {self.error}")
         if "t2i" in self.figures:  # "acc" has all recalls
             return "t2i.r1"
-        for key in ("acc", "pearson", "nn_cosine", "ap", "v_measure", "ndcg10"):
+        for key in ("acc", "pearson", "nn_cosine", "ap", "v_measure", "nearest", "few_shot", "ndcg10"):
             if key in self.figures:
                 return key
         split = next((name for name in ("all", "test") if name in self.figures), next(iter(self.figures)))

@@ -1,4 +1,4 @@
-"""Scores of embeddings without any training: duplicates, clusters, and search."""
+"""Scores of embeddings with little training or none: duplicates, clusters, neighbours, few shots, search."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ from .intervals import SEED, Interval, percentile_interval
 
 __all__ = [
     "Clusters",
+    "FewShot",
     "Hits",
     "average_precision",
     "average_precisions",
     "cluster",
+    "few_shot",
+    "nearest_other",
     "search",
     "v_measure",
 ]
@@ -26,6 +29,8 @@ Labels = NDArray[np.int64]
 
 _BLOCK = 1 << 21  # resampled counts in a block
 _REPEATS = 5  # of k-means
+_SHOTS = 16  # training examples of each class
+_DRAWS = 10  # of training examples
 
 
 def average_precision(scores: ArrayLike, labels: ArrayLike) -> float:
@@ -137,6 +142,75 @@ def cluster(
     low, high = percentile_interval(v_measure(drawn.reshape(-1, k, k).astype(float)), confidence)
     shift = float(values.mean() - values[0])  # the interval is around the mean
     return Clusters(float(values.mean()), Interval(low + shift, high + shift), float(values.std(ddof=1)))
+
+
+def nearest_other(rows: Embeddings) -> Labels:
+    """Index of each embedding's nearest other one, by the cosine."""
+    nearest = semantic_search(rows, rows, 2).indices
+    return np.where(nearest[:, 0] == np.arange(len(rows)), nearest[:, 1], nearest[:, 0])
+
+
+class FewShot(NamedTuple):
+    """Accuracy of classifiers that were trained on few examples.
+
+    Attributes:
+        value: Mean over draws of training examples, from 0 to 1.
+        interval: Confidence interval over other draws and other test examples.
+        deviation: Sample standard deviation over draws.
+        correct: For each example the fraction of the classifiers, of those not trained on it, that are right.
+    """
+
+    value: float
+    interval: Interval
+    deviation: float
+    correct: NDArray[np.float64]
+
+
+def few_shot(
+    rows: Embeddings, classes: Labels, *, confidence: float = 0.95, resamples: int = 2000
+) -> FewShot:
+    """Accuracy of scikit-learn's logistic regression, trained on 16 examples of each class.
+
+    It has the default settings and embeddings of length 1. The mean is over ten draws of training examples;
+    all others are tested.
+
+    Args:
+        rows: Embedding of each sentence `(n, d)`.
+        classes: Class of each sentence, from 0.
+        confidence: Confidence level of the interval.
+        resamples: Number of bootstrap resamples.
+
+    Raises:
+        ValueError: A class has no more than 16 examples.
+    """
+    regression = require("sklearn.linear_model", "eval").LogisticRegression
+    unit = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    members = [np.flatnonzero(classes == c) for c in np.unique(classes)]
+    if min(map(len, members)) <= _SHOTS:
+        raise ValueError(f"few shots need more than {_SHOTS} examples of each class")
+    random = np.random.default_rng(SEED)
+    tested = np.ones((_DRAWS, len(rows)), dtype=np.float32)
+    correct = np.zeros_like(tested)
+    for i in range(_DRAWS):
+        train = np.concatenate([random.choice(some, _SHOTS, replace=False) for some in members])
+        tested[i, train] = 0
+        predicted = regression(max_iter=1000).fit(unit[train], classes[train]).predict(unit)
+        correct[i] = tested[i] * (predicted == classes)
+    values = correct.sum(axis=1) / tested.sum(axis=1)
+    means = []
+    block = max(1, _BLOCK // len(rows))
+    for first in range(0, resamples, block):
+        count = min(block, resamples - first)
+        drawn = random.multinomial(len(rows), np.full(len(rows), 1 / len(rows)), count).astype(np.float32)
+        accuracies = drawn @ correct.T / np.maximum(drawn @ tested.T, 1)  # [r, draws]
+        draws = random.multinomial(_DRAWS, np.full(_DRAWS, 1 / _DRAWS), count) / _DRAWS
+        means.append((accuracies * draws).sum(axis=1))
+    return FewShot(
+        float(values.mean()),
+        percentile_interval(np.concatenate(means), confidence),
+        float(values.std(ddof=1)),
+        correct.sum(axis=0, dtype=np.float64) / np.maximum(tested.sum(axis=0), 1),
+    )
 
 
 class Hits(NamedTuple):

@@ -101,7 +101,7 @@ class BaseReport(Mapping[str, TaskResult]):
             if result.error is not None:
                 warnings.append(f"{name}: no figure, {result.error}.")
             if details.get("partial"):
-                warnings.append(f"{name}: files of another size than published were accepted.")
+                warnings.append(f"{name}: the number of examples is not the published one.")
             if undefined := details.get("undefined"):
                 warnings.append(
                     f"{name}: all cosines or all scores of {', '.join(undefined)} are equal. The undefined "
@@ -133,8 +133,9 @@ class BaseReport(Mapping[str, TaskResult]):
         seeds = {name: r.details["seeds"] for name, r in self.results.items() if "seeds" in r.details}
         if {result.scored for result in self.results.values()} >= {"learnt", "cosine"}:
             notes.append(
-                "Learnt: pairs are scored by a regression that was trained on the task's training pairs; "
-                "cosine: by the cosine of their embeddings, without training. The two are not comparable."
+                "Cosine: pairs are scored by the cosine of their embeddings, without training, as papers do for "
+                "static encoders. Learnt: by a regression trained on the task's training pairs, as in SentEval. "
+                "The two are not comparable."
             )
         if seeds:
             notes.append(

@@ -32,11 +32,15 @@ KINDS = (
     "retrieval",
     "duplicates",
     "clustering",
+    "neighbours",
+    "few shots",
     "search",
 )
 _UNTRAINED = {
     "ap": "duplicates",
     "v_measure": "clustering",
+    "nearest": "neighbours",
+    "few_shot": "few shots",
     "ndcg10": "search",
     "recall10": "search",
     "mrr10": "search",

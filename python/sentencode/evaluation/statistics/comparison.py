@@ -87,14 +87,14 @@ def rows_of_task(a: TaskResult, b: TaskResult, options: dict[str, Any]) -> Itera
         return
     if a.headline == "ap":
         yield from _average_precisions(a.task, parts, options)
-    elif a.headline == "ndcg10":
+    elif a.headline in ("ndcg10", "few_shot"):
         for name, *both in parts:
             values = [predictions.per_seed for predictions in both]  # [1, n]
             scores = [100 * float(row.mean()) for row in values]
             yield row_of(
                 a.task,
                 name,
-                "ndcg10",
+                a.headline,
                 scores,
                 bootstrap_of_means(list(values[0]), list(values[1]), None, options),
             )

@@ -10,6 +10,7 @@ import pytest
 
 from sentencode.errors import FormatError
 from sentencode.evaluation import Split, load_task, task_kind, task_names
+from sentencode.evaluation.data.corpora import CORPORA
 
 SICK_HEADER = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
 SICK_LINE = "7\tA dog runs\tThe dog is running\t4.7\tENTAILMENT\n"
@@ -70,7 +71,8 @@ FILES = {
     },
 }
 LATIN_1 = ("TREC", "SNLI/s1")
-TEXT_TASKS = [name for name in task_names() if name != "ImageCaptionRetrieval"]
+SENTEVAL = [name for name in task_names() if name not in CORPORA]
+TEXT_TASKS = [name for name in SENTEVAL if name != "ImageCaptionRetrieval"]
 
 
 def write(data, name, text):
@@ -105,12 +107,14 @@ def test_reads_the_layout(data, name, below):
     expected = {"nested": ["all"], "folds": ["train", "test"], "dev": ["train", "dev", "test"]}
     if kind.subsets:
         assert list(task.splits) == STS_SUBSETS[int(name[3:])]
+    elif kind.question == "duplicates":
+        assert list(task.splits) == ["test"]
     else:
         assert list(task.splits) == expected[kind.validation or "dev"]
     for split in task.splits.values():
         assert len(split.sentences) == 1 + kind.pairs
         assert {len(side) for side in split.sentences} == {len(split)}
-        if kind.question == "classification":
+        if kind.question in ("classification", "duplicates"):
             assert split.labels.dtype == np.int64
             assert split.labels.max() < len(task.classes)
         else:
@@ -132,12 +136,12 @@ def test_all_tasks_of_senteval_exist():
         "SNLI",
         *PROBING,
     }
-    assert {n for n in task_names() if task_kind(n).question == "classification"} == classified
-    assert {n for n in task_names() if task_kind(n).question == "relatedness"} == {
+    assert {n for n in SENTEVAL if task_kind(n).question == "classification"} == classified
+    assert {n for n in SENTEVAL if task_kind(n).question == "relatedness"} == {
         "SICKRelatedness",
         "STSBenchmark",
     }
-    assert {n for n in task_names() if task_kind(n).question == "similarity"} == {
+    assert {n for n in SENTEVAL if task_kind(n).question == "similarity"} == {
         "SICKCosine",
         "STSBenchmarkCosine",
         *(f"STS{year}" for year in STS_SUBSETS),

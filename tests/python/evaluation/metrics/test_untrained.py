@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from sentencode.evaluation import Kind, Split, Task, average_precision, compare, evaluate, load_tsv_task
-from sentencode.evaluation.metrics.untrained import average_precisions, cluster, search, v_measure
+from sentencode.evaluation.metrics.untrained import (
+    average_precisions,
+    cluster,
+    few_shot,
+    nearest_other,
+    search,
+    v_measure,
+)
 
 metrics = pytest.importorskip("sklearn.metrics")
 RANDOM = np.random.default_rng(5)
@@ -43,6 +50,39 @@ def test_clusters_that_are_classes():
     assert 0.6 < found.value <= 1  # k-means may join two
     assert found.interval.low <= found.value <= found.interval.high + 1e-9
     assert cluster(rows, RANDOM.permutation(classes), resamples=100).value < 0.2
+
+
+def test_nearest_other():
+    rows = RANDOM.normal(size=(60, 5)).astype(np.float32)
+    rows[7] = rows[3]  # each is the nearest of the other
+    cosines = metrics.pairwise.cosine_similarity(rows)
+    np.fill_diagonal(cosines, -2)
+    nearest = nearest_other(rows)
+    np.testing.assert_array_equal(nearest, cosines.argmax(1))
+    assert (nearest[3], nearest[7]) == (7, 3)
+
+
+def test_few_shot():
+    linear = pytest.importorskip("sklearn.linear_model")
+    classes = np.repeat([0, 1, 2], [40, 25, 17])
+    rows = (np.eye(3)[classes] + RANDOM.normal(size=(82, 3))).astype(np.float32)
+    shots = few_shot(rows, classes, resamples=400)
+    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    random, expected = np.random.default_rng(1111), []
+    for _ in range(10):
+        train = np.concatenate(
+            [random.choice(np.flatnonzero(classes == c), 16, replace=False) for c in range(3)]
+        )
+        test = np.setdiff1d(np.arange(82), train)
+        fitted = linear.LogisticRegression(max_iter=1000).fit(unit[train], classes[train])
+        expected.append(fitted.score(unit[test], classes[test]))
+    assert shots.value == pytest.approx(np.mean(expected))
+    assert shots.deviation == pytest.approx(np.std(expected, ddof=1))
+    assert shots.interval.low < shots.value < shots.interval.high
+    assert shots.interval.high - shots.interval.low < 0.4
+    assert shots.correct.shape == (82,)
+    with pytest.raises(ValueError, match="more than 16 examples of each class"):
+        few_shot(rows[:81], classes[:81])
 
 
 def test_search():

@@ -309,7 +309,7 @@ def test_notes(tmp_path, three):
     assert "MR: not run, files are missing" in text
     assert text.count("did not converge: kind 2 of ") == 1
     assert "(gradient up to 3.0e-04, tolerance 1e-05, gap up to " in text
-    assert "kind: files of another size than published were accepted." in text
+    assert "kind: the number of examples is not the published one." in text
     assert f"{partial['kind']['acc']:.2f} †" in text
 
 
