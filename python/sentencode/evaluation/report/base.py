@@ -133,9 +133,9 @@ class BaseReport(Mapping[str, TaskResult]):
         seeds = {name: r.details["seeds"] for name, r in self.results.items() if "seeds" in r.details}
         if {result.scored for result in self.results.values()} >= {"learnt", "cosine"}:
             notes.append(
-                "Cosine: pairs are scored by the cosine of their embeddings, without training, as papers do for "
-                "static encoders. Learnt: by a regression trained on the task's training pairs, as in SentEval. "
-                "The two are not comparable."
+                "Cosine: pairs are scored by the cosine of their embeddings, without training, as papers do "
+                "for static encoders. Learnt: by a regression trained on the task's training pairs, as in "
+                "SentEval. The two are not comparable."
             )
         if seeds:
             notes.append(
