@@ -66,7 +66,8 @@ class EncoderRows:
         name: Name in reports. None: the class.
         cache: Cache folder, by fingerprint and sentences; used if the encoder has a fingerprint, or `key`.
         key: Unique name of an encoder without a fingerprint.
-        tokens: Whether to pass lists of tokens, as SentEval does. None: to Sentencode's encoders only.
+        tokens: Whether to pass lists of tokens, as SentEval does. None: to Sentencode's encoders, except
+            those of subwords and of tokenizers of other libraries, which do not split lists of tokens.
         varied: Whether equal embeddings of all sentences of a call are an error.
 
     Attributes:
@@ -87,7 +88,7 @@ class EncoderRows:
         if self.name is None:
             self.name = getattr(self.encoder, "__name__", type(self.encoder).__name__)
         if self.tokens is None:
-            self.tokens = isinstance(self.encoder, Encoder)
+            self.tokens = isinstance(self.encoder, Encoder) and not _has_own_tokenizer(self.encoder)
         if self.key is None and callable(getattr(self.encoder, "fingerprint", None)):
             with contextlib.suppress(NotFittedError):  # `encode` raises it, where fitting is needed
                 self.key = str(self.encoder.fingerprint())
@@ -233,6 +234,14 @@ def _checksum(file: int, size: int = 0) -> bytes:
         digest.update(mapped[whole:])
         del words  # or the map could not be closed
     return digest.digest()
+
+
+def _has_own_tokenizer(encoder: Any) -> bool:
+    """Whether an encoder of Sentencode splits text otherwise than into words."""
+    try:
+        return encoder.tokenizer_.split in ("subwords", "external")
+    except (AttributeError, NotFittedError):
+        return False
 
 
 def _encode_of(encoder: Any) -> Callable[[Any], Any]:

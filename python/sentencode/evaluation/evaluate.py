@@ -69,7 +69,8 @@ def evaluate(
         options: Options of the protocol's classifier or ranking, `folds`, `seeds` or `similarity`.
         name: Name of the encoder in the report. None: its class.
         key: Identifies an encoder without a fingerprint, so that its embeddings can be cached.
-        tokens: Pass lists of tokens, as SentEval does, instead of strings. None: for Sentencode's encoders.
+        tokens: Pass lists of tokens, as SentEval does, instead of strings. None: for Sentencode's encoders,
+            unless their tokenizer is one of subwords or of another library.
         cache: Cache of embeddings: a folder, or (True) Sentencode's cache. An encoder without a fingerprint
             or a `key` is not cached.
         out: A JSON file of the report, written after each task. Results that it has for the same encoder,

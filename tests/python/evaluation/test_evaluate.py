@@ -204,6 +204,20 @@ def test_unknown_tokens_are_reported():
     assert "Tokens" not in run(rows_of, similarity()).to_markdown()
 
 
+def test_encoders_with_tokenizers_of_their_own_read_text():
+    texts = []
+
+    def split(text):
+        texts.append(text)
+        return text.split()
+
+    encoder = se.Average(ours().vectors, tokenizer=split)
+    report = run(encoder, similarity())
+    assert set(sentences_of(similarity())) <= set(texts)
+    assert report.facts["tokens"] is False
+    assert report["alike"] == run(ours(), similarity())["alike"]
+
+
 def test_one_set_of_pairs_has_no_average():
     result = run(rows_of, similarity(subsets=("test",)))["alike"]
     assert list(result) == ["test"]
