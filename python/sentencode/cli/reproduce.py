@@ -29,7 +29,7 @@ Options = Mapping[str, tuple[Any, str]]  # as for `add_options`
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the command of each family, and that of pages."""
     families = parser.add_subparsers(title="families", metavar="FAMILY", required=True)
-    for family in (Laes, Aae, RnnCnn, Pooling, Nmt, Distill, Page):
+    for family in (Laes, Aae, RnnCnn, Pooling, Nmt, Distill, Choose, Page):
         add_command(families, family)
 
 
@@ -358,6 +358,37 @@ sentencode reproduce distill teacher.sentencode --data SentEval/data --sentences
     def arguments(cls, options: argparse.Namespace) -> dict[str, Any]:
         """The arguments of the family's `reproduce`."""
         return {**super().arguments(options), "teacher": options.teacher}
+
+
+class Choose(_Family):
+    """Every encoder with its defaults, by what there is to learn from: labels, text, translations, a teacher.
+
+    One table has accuracies with --examples labelled examples of MR, TREC, SICK and SST-2; the other has
+    encoders without labels, with --text (sentences in order, a blank line between documents), --pairs,
+    --student, --teacher and --vectors. Rows whose files or packages are missing are left out. model2vec's
+    trainer, which takes minutes, is run only if --rows names it.
+    """
+
+    NAME = "choose"
+    TABLES = "labels, encoders"
+    ROW = "trainedaverage-500-examples"
+    VECTORS: ClassVar[str] = "word vectors to compare with"
+    REQUIRED: ClassVar[tuple[str, ...]] = ("data",)
+    HELP = "every encoder with its defaults: quality, training time, speed, size"
+    EXAMPLE = """
+sentencode reproduce choose --data SentEval/data --table labels
+sentencode reproduce choose --data SentEval/data --text books.txt --student student.sentencode \\
+    --teacher sentence-transformers/all-MiniLM-L6-v2 --minutes 3 --out choose
+"""
+    OPTIONS: ClassVar[Options] = {
+        "--examples N ...": ([500, 4000, 20_000], "numbers of labelled examples"),
+        "--text FILE ...": (str, "text to learn from, one sentence a line"),
+        "--minutes N ...": ([3.0, 30.0], "training times on the text"),
+        "--student FILE": (Path, "a student, as `sentencode distill` writes it"),
+        "--teacher TEACHER": (str, "a saved encoder, or a sentence-transformers model"),
+        "--pairs SOURCE TRANSLATION": (Path, "sentences and their translations, line by line"),
+        "--pairs-valid SOURCE TRANSLATION": (Path, "the same, for BLEU"),
+    }
 
 
 class Page:

@@ -22,7 +22,7 @@ from .evaluator import Adapted, Evaluator, scores_of
 from .labelled import Labels, evaluated_labels
 from .parallel import Parallel
 from .results_folder import Result, Results, as_json, slug
-from .rows import NotAvailableError, Row, Size
+from .rows import NO_STEP, NotAvailableError, Row, Size
 
 if TYPE_CHECKING:  # which needs torch
     from ..models import NeuralEncoder
@@ -33,7 +33,6 @@ _PROBE_SKIPS = 10  # first steps of a probe, which are slower
 _VALIDATIONS = 10  # and checkpoints in a training
 _IN_ORDER = 20  # consecutive validation sentences of a document, if it has as many
 _TINY = 24  # a width that every number of heads divides
-_NO_STEP = 1e-30  # a learning rate that leaves the weights unchanged
 
 # Scores that SentEval does not have: bench, encoder of the row, result of the row so far -> scores.
 Measure = Callable[["Bench", Any, Result], Mapping[str, Mapping[str, float]]]
@@ -197,7 +196,7 @@ class Bench:
 
     def untrained(self, row: Row, seed: int) -> NeuralEncoder:
         """The encoder at its initialisation: after a step that changes nothing."""
-        encoder = self._network(row, seed, max_steps=1, learning_rate=_NO_STEP, accumulate=1)
+        encoder = self._network(row, seed, max_steps=1, learning_rate=NO_STEP, accumulate=1)
         self._give_words(encoder, row, seed)
         train, valid = self._examples(row)
         labels = self.labels(row)

@@ -31,12 +31,12 @@ from ..text.tokenizer import Tokenizer
 from ..text.vocabulary import Vocabulary
 from ..threads import num_threads
 from ..vectors import WordVectors
-from .evaluator import Evaluator, paired, speed_of, tasks_there
+from .evaluator import Evaluator, headlines, paired, speed_of, tasks_there
 from .experiment import Experiment
 from .report import Report, Table
 from .results_folder import Result, Results, file_identity
 from .rows import NotAvailableError, computed
-from .tables import MISSING, TableText, differing, number, score
+from .tables import MISSING, TableText, differing, number, rounded, score
 
 __all__ = ["FAMILY", "ROWS", "Row", "reproduce"]
 
@@ -291,7 +291,7 @@ class _Encoders(_Table):
             label = f"teacher, {_teacher_name(report.settings)}" if name == "teacher" else name
             crowded = any(0 < other - y < 4 and 0.2 < at / x < 5 for _, at, other in points)
             side: Any = {"xytext": (0, -8 if crowded else 8), "va": "top" if crowded else "bottom"}
-            text = f"{label}\n{_rounded(x)} a second"
+            text = f"{label}\n{rounded(x)} a second"
             axes.annotate(
                 text, (x, y), textcoords="offset points", ha="center", color=color, fontsize=9, **side
             )
@@ -329,12 +329,6 @@ def _teacher_name(settings: Mapping[str, Any]) -> str:
     if isinstance(teacher, dict):
         return str(teacher.get("file", teacher.get("class")))
     return Path(teacher).name
-
-
-def _rounded(value: float) -> str:
-    if value >= 1e6:
-        return f"{value / 1e6:.2f} M"
-    return f"{value / 1e3:.0f} k" if value >= 1e4 else f"{value:,.0f}"
 
 
 FAMILY = Experiment(
@@ -455,15 +449,8 @@ def _result(bench: Bench, results: Results, name: str, evaluator: Evaluator) -> 
     encoder = ROWS[name].make(bench)
     tasks = [task for task in evaluator.tasks if task.name in ROWS[name].tasks]
     report = evaluator(encoder, name, tasks, results.report_of(name))
-    scores: Result = {}
-    for task, evaluated in report.items():
-        interval = evaluated.intervals.get(evaluated.headline)
-        scale = 1 if task in CLASSIFICATION else 100  # accuracies are in percent already
-        scores[task] = {"value": round(scale * evaluated.figure(evaluated.headline), 4)}
-        if interval is not None:
-            low, high = interval
-            scores[task] |= {"low": round(scale * low, 4), "high": round(scale * high, 4)}
-    result: Result = {"row": name, "threads": num_threads(), "dim": report.facts.get("dim"), "scores": scores}
+    result: Result = {"row": name, "threads": num_threads(), "dim": report.facts.get("dim")}
+    result["scores"] = headlines(report)
     result["sentences_per_second"] = speed_of(encoder, bench.sentences)
     if (student := bench.last) is not None:
         result["student"] = {

@@ -20,6 +20,7 @@ from .results_folder import Result
 __all__ = [
     "Adapted",
     "Evaluator",
+    "headlines",
     "paired",
     "scores_of",
     "speed_of",
@@ -160,6 +161,18 @@ def tasks_there(names: Sequence[str], data: str | os.PathLike[str], *, partial: 
     if not tasks:
         raise FileNotFoundError(f"{os.fsdecode(data)}: there are no files of a task; the last one: {missing}")
     return tasks
+
+
+def headlines(report: Evaluated) -> Result:
+    """Task -> its main score and the interval: accuracies in percent, correlations x 100."""
+    scores: Result = {}
+    for task, result in report.items():
+        key = result.headline
+        scale = 1 if key == "acc" else 100  # accuracies are in percent already
+        scores[task] = {"value": round(scale * result.figure(key), 4)}
+        if (interval := result.intervals.get(key)) is not None:
+            scores[task] |= {"low": round(scale * interval[0], 4), "high": round(scale * interval[1], 4)}
+    return scores
 
 
 def scores_of(report: Evaluated) -> Result:

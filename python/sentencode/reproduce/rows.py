@@ -9,9 +9,20 @@ from typing import Any, TypeVar
 from ..checks import checked_float, checked_int
 from .results_folder import Result, Results, slug
 
-__all__ = ["NotAvailableError", "Row", "Size", "Todo", "checked_seeds", "chosen", "computed", "untrained"]
+__all__ = [
+    "NO_STEP",
+    "NotAvailableError",
+    "Row",
+    "Size",
+    "Todo",
+    "checked_seeds",
+    "chosen",
+    "computed",
+    "untrained",
+]
 
 
+NO_STEP = 1e-30  # a learning rate that leaves the weights unchanged
 SizeType = TypeVar("SizeType", bound="Size")
 
 

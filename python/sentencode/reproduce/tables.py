@@ -18,6 +18,7 @@ __all__ = [
     "filled_columns",
     "markdown_table",
     "number",
+    "rounded",
     "score",
     "text_table",
     "write_picture",
@@ -60,6 +61,13 @@ def filled_columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tupl
 def number(value: float | None, decimals: int = 1) -> str:
     """A number with a fixed count of decimal places."""
     return MISSING if value is None else f"{value:.{decimals}f}"
+
+
+def rounded(value: float) -> str:
+    """A count to about three digits: `1.15 M`, `36 k`, `195`."""
+    if value >= 1e6:
+        return f"{value / 1e6:.2f} M"
+    return f"{value / 1e3:.0f} k" if value >= 1e4 else f"{value:,.0f}"
 
 
 def score(score: Mapping[str, float] | None, decimals: int = 1) -> str:
