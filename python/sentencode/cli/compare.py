@@ -1,4 +1,7 @@
-"""Compares two reports of `sentencode evaluate`, example by example.
+"""Compares reports of `sentencode evaluate`, example by example.
+
+Two reports: all tests of each task. Three or more: the encoders next to each other, with those that the test
+examples cannot separate from the best.
 
 Accuracies: McNemar's test, Student's paired t-test and the paired bootstrap. Correlations: Williams' test and
 the paired bootstrap. Averages: a bootstrap that resamples examples shared by several tasks jointly.
@@ -15,21 +18,23 @@ from .options import add_interval_options
 __all__ = ["EXAMPLE", "HELP", "NAME", "add_arguments", "run"]
 
 NAME = "compare"
-HELP = "compare two reports of evaluate"
+HELP = "compare reports of evaluate"
 EXAMPLE = """
 sentencode compare sif.json laes.json
+sentencode compare sif.json usif.json laes.json
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", type=Path, metavar="A", help="a report that evaluate --out has written")
-    parser.add_argument("b", type=Path, metavar="B", help="another report on the same tasks")
+    parser.add_argument("others", type=Path, nargs="+", metavar="B", help="others on the same tasks")
     add_interval_options(parser, resamples=2000)
 
 
 def run(options: argparse.Namespace) -> None:
-    from ..evaluation import Report, compare
+    from ..evaluation import Report, compare, rank
 
-    a, b = Report.load(options.a), Report.load(options.b)
-    comparison = compare(a, b, confidence=options.confidence, resamples=options.resamples)
-    print(comparison.to_markdown(), end="")
+    reports = [Report.load(path) for path in (options.a, *options.others)]
+    settings = {"confidence": options.confidence, "resamples": options.resamples}
+    result = compare(*reports, **settings) if len(reports) == 2 else rank(reports, **settings)
+    print(result.to_markdown(), end="")

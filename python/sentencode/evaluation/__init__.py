@@ -51,6 +51,7 @@ from .metrics import (
     spearman,
 )
 from .precomputed import Precomputed, sentences_of
+from .ranking import Ranked, Ranking, rank
 from .report import Paper, PublishedFigure, Report, plots, published, published_for, write_html
 from .statistics.correlation_tests import paired_bootstrap_correlation, steiger_test, williams_test
 from .statistics.significance import Comparison, mcnemar_test, paired_bootstrap, paired_t_test
@@ -74,6 +75,8 @@ __all__ = [
     "Precomputed",
     "Protocol",
     "PublishedFigure",
+    "Ranked",
+    "Ranking",
     "Report",
     "Split",
     "Task",
@@ -108,6 +111,7 @@ __all__ = [
     "plots",
     "published",
     "published_for",
+    "rank",
     "read_labelled",
     "sentences_of",
     "spearman",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, overload
 
@@ -11,12 +11,12 @@ import numpy as np
 
 from .metrics.results import TaskResult, examples_of, is_class, plain
 from .metrics.scores import ranks_apart
-from .report.averages import averages_of, resampled_average
+from .report.averages import Average, averages_of, resampled_average
 from .report.report import Report
 from .report.tables import markdown, markdown_row, percent
 from .statistics.comparison import Compared, aligned, by_holm, notes_of, row_of, rows_of_task
 from .statistics.joint_bootstrap import distinct_examples
-from .statistics.significance import bootstrapped
+from .statistics.significance import Comparison, bootstrapped
 
 __all__ = ["Compared", "Comparisons", "Differing", "compare"]
 
@@ -249,37 +249,71 @@ def _listed(report: Report) -> str:
 def _averages(
     compared: dict[str, tuple[TaskResult, TaskResult]], options: dict[str, Any]
 ) -> Iterator[Compared]:
-    """Tests of the averages over the compared tasks, on the same resamples for both encoders."""
-    sides = [_comparable(compared, side) for side in (0, 1)]
-    a, b = ({average.name: average for average in averages_of(side, resamples=1)} for side in sides)
-    for name in [name for name in a if name in b]:
-        resampled_a, resampled_b = (
-            resampled_average(side, averages[name], options["resamples"], options["seed"])
-            for side, averages in zip(sides, (a, b), strict=True)
-        )
-        if resampled_a is None or resampled_b is None:
+    """Tests of the averages over the compared tasks."""
+    sides = [{task: both[side] for task, both in compared.items()} for side in (0, 1)]
+    for average, values, comparisons in averages_compared(sides, 0, options):
+        yield row_of(average.label, "average", average.figure, values, comparisons[1])
+
+
+def averages_compared(
+    sides: Sequence[Mapping[str, TaskResult]], best: int | None, options: Mapping[str, Any]
+) -> Iterator[tuple[Average, list[float], list[Comparison]]]:
+    """Averages over tasks that all encoders have, compared on the same resamples.
+
+    Args:
+        sides: Results of each encoder.
+        best: Number of the encoder that the others are compared with. None: that with the greatest value.
+        options: `confidence`, `resamples` and `seed`.
+
+    Yields:
+        An average; its value for each encoder; and that encoder minus each one, as a comparison.
+    """
+    sides = _without_differing_keys(sides)
+    of_sides = [{average.name: average for average in averages_of(side, resamples=1)} for side in sides]
+    for name in of_sides[0]:
+        if not all(name in averages for averages in of_sides):
             continue
-        scores = [a[name].value, b[name].value]
-        difference, resampled = (scores[0] - scores[1]) / 100, (resampled_a - resampled_b) / 100
-        comparison = bootstrapped(
-            "paired bootstrap of shared examples",
-            difference,
-            difference + resampled[1:] - resampled[0],
-            distinct_examples([sides[0][task] for task in a[name].tasks]),
-            confidence=options["confidence"],
-        )
-        yield row_of(a[name].label, "average", a[name].figure, scores, comparison)
+        averages = [averages[name] for averages in of_sides]
+        each_resampled = [
+            resampled_average(side, average, options["resamples"], options["seed"])
+            for side, average in zip(sides, averages, strict=True)
+        ]
+        resampled = [each for each in each_resampled if each is not None]
+        if len(resampled) < len(sides):
+            continue
+        values = [average.value for average in averages]
+        first = int(np.argmax(values)) if best is None else best
+        comparisons = []
+        for value, each in zip(values, resampled, strict=True):
+            difference, spread = (values[first] - value) / 100, (resampled[first] - each) / 100
+            comparisons.append(
+                bootstrapped(
+                    "paired bootstrap of shared examples",
+                    difference,
+                    difference + spread[1:] - spread[0],
+                    distinct_examples([sides[first][task] for task in averages[first].tasks]),
+                    confidence=options["confidence"],
+                )
+            )
+        yield averages[first], values, comparisons
 
 
-def _comparable(compared: dict[str, tuple[TaskResult, TaskResult]], side: int) -> dict[str, TaskResult]:
-    """Results of one encoder, without keys of the examples if the other's have none."""
-    results = {}
-    for task, both in compared.items():
-        predictions = both[side].predictions
-        if any(part.keys is None for result in both for part in result.predictions.values()):
-            predictions = {name: replace(part, keys=None) for name, part in predictions.items()}
-        results[task] = replace(both[side], predictions=predictions)
-    return results
+def _without_differing_keys(sides: Sequence[Mapping[str, TaskResult]]) -> list[dict[str, TaskResult]]:
+    """The results, without keys of the examples of a task if some encoder's have none."""
+    without = {
+        task
+        for side in sides
+        for task, result in side.items()
+        if any(part.keys is None for part in result.predictions.values())
+    }
+
+    def of(result: TaskResult) -> TaskResult:
+        if result.task not in without:
+            return result
+        parts = {name: replace(part, keys=None) for name, part in result.predictions.items()}
+        return replace(result, predictions=parts)
+
+    return [{task: of(result) for task, result in side.items()} for side in sides]
 
 
 def _p(value: float) -> str:

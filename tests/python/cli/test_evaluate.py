@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import numpy as np
@@ -313,3 +314,8 @@ def test_reports_compared(folder, capsys, fails):
     assert capsys.readouterr().out == expected
     assert "| 90 % interval |" in expected
     fails(["compare", files[0], str(folder / "average.sentencode")], "is not a report of Sentencode")
+    reports = list(map(Report.load, files))
+    third = dataclasses.replace(reports[0], encoder="third")
+    third.to_json(folder / "r-third.json")
+    assert main(["compare", *files, str(folder / "r-third.json"), "--resamples", "100"]) == 0
+    assert capsys.readouterr().out == se.rank([*reports, third], resamples=100).to_markdown()

@@ -1,0 +1,213 @@
+"""Ranks encoders on each task, with those that the test examples cannot separate from the best."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from .compare import averages_compared
+from .metrics.intervals import Interval
+from .metrics.results import TaskResult
+from .report.report import Report
+from .report.tables import markdown, markdown_row, percent
+from .statistics.comparison import Compared, by_holm, row_of, rows_of_task
+
+__all__ = ["Ranked", "Ranking", "rank"]
+
+
+class Ranked(NamedTuple):
+    """An encoder on one task.
+
+    Attributes:
+        encoder: Name of the encoder.
+        score: Percent, or correlation times 100.
+        behind: Score of the best encoder minus this one.
+        interval: Confidence interval of `behind`. None: this is the best.
+        p_holm: Two-tailed p-value of `behind`, corrected by Holm's method for the encoders of the task.
+        tied: Whether the difference is not significant at the confidence level, or this is the best.
+    """
+
+    encoder: str
+    score: float
+    behind: float
+    interval: Interval | None
+    p_holm: float
+    tied: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking(Mapping[str, tuple[Ranked, ...]]):
+    """Result of `sentencode.rank`: for each task and average, the encoders from the best to the worst.
+
+    Attributes:
+        encoders: Names of the encoders, as given.
+        rows: Encoders by task, best first.
+        figures: What is compared, by task.
+        skipped: Tasks that could not be compared, and why.
+        confidence: Confidence level.
+    """
+
+    encoders: tuple[str, ...]
+    rows: dict[str, tuple[Ranked, ...]]
+    figures: dict[str, str]
+    skipped: dict[str, str] = field(default_factory=dict)
+    confidence: float = 0.95
+
+    def __getitem__(self, task: str) -> tuple[Ranked, ...]:
+        return self.rows[task]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def tied(self, task: str) -> list[str]:
+        """Names of the encoders that are not significantly worse than the best, which is the first."""
+        return [row.encoder for row in self.rows[task] if row.tied]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as JSON values."""
+        tasks = {
+            task: {
+                "figure": self.figures[task],
+                "encoders": [
+                    {**row._asdict(), "interval": row.interval and row.interval._asdict()} for row in rows
+                ],
+            }
+            for task, rows in self.rows.items()
+        }
+        return {"confidence": self.confidence, "tasks": tasks, "skipped": self.skipped}
+
+    def to_markdown(self) -> str:
+        """A row for each encoder, a column for each task: those tied with the best are bold."""
+        header = ["encoder", *map(markdown, self.rows)]
+        lines = [markdown_row(header), markdown_row(["---", *["---:"] * len(self.rows)])]
+        for encoder in self.encoders:
+            cells = []
+            for rows in self.rows.values():
+                row = next(row for row in rows if row.encoder == encoder)
+                behind = "" if row.interval is None else f" (-{row.behind:.2f})"
+                cells.append(f"**{row.score:.2f}**{behind}" if row.tied else f"{row.score:.2f}{behind}")
+            lines.append(markdown_row([markdown(encoder), *cells]))
+        notes = [
+            f"Bold: the best, and all that are not significantly worse at {percent(self.confidence)} "
+            "(paired bootstrap, corrected by Holm's method for the encoders of a column). In brackets: difference "
+            "from the best."
+        ]
+        notes += [markdown(f"{task}: not compared, {why}.") for task, why in self.skipped.items()]
+        return "\n".join([*lines, "", *notes]) + "\n"
+
+    def _repr_markdown_(self) -> str:
+        return self.to_markdown()
+
+    def __repr__(self) -> str:
+        return f"Ranking({len(self.encoders)} encoders on {', '.join(self.rows)})"
+
+
+def rank(
+    reports: Sequence[Report], *, confidence: float = 0.95, resamples: int = 2000, seed: int = 1111
+) -> Ranking:
+    """Rank encoders on every task and average that all reports have.
+
+    Each encoder is compared with the best of the task by the paired bootstrap, as in `compare`. A ranking of
+    scores alone suggests an order where there is often none: encoders that are `tied` with the best differ
+    from it by no more than other test examples would change.
+
+    Args:
+        reports: Two or more reports on the same examples, of encoders with different names.
+        confidence: Confidence level of the intervals and of ties.
+        resamples: Number of bootstrap resamples.
+        seed: Seed of the bootstrap.
+
+    Raises:
+        TypeError: `reports` has something that is not a report.
+        ValueError: There are fewer than two reports, two of one name, or no task that all have; or an option
+            is out of range.
+
+    Example:
+        >>> import numpy as np, sentencode as se
+        >>> from sentencode.evaluation import Kind, Split, Task
+        >>> words = ["one", "two", "three", "four", "five", "six"]
+        >>> pairs = Split((words, ["one"] * 6), np.array([5.0, 4.0, 3.0, 2.0, 1.0, 0.0]))
+        >>> task = Task("mine", {"test": pairs}, Kind("similarity"))
+        >>> encoders = {"near": lambda texts: [[6, words.index(s)] for s in texts],
+        ...             "far": lambda texts: [[3, len(s)] for s in texts]}
+        >>> ranking = se.rank([se.evaluate(one, task, name=name) for name, one in encoders.items()])
+        >>> [row.encoder for row in ranking["mine"]], ranking.tied("mine")[0]
+        (['near', 'far'], 'near')
+    """
+    for report in reports:
+        if not isinstance(report, Report):
+            raise TypeError(f"rank: reports must be Reports, got {type(report).__name__}")
+    names = [report.encoder for report in reports]
+    if len(reports) < 2:
+        raise ValueError(f"rank: expected two reports or more, got {len(reports)}")
+    if repeated := {name for name in names if names.count(name) > 1}:
+        raise ValueError(f"rank: two reports are of encoders named {min(repeated)!r}")
+    common = [task for task in reports[0] if all(task in report for report in reports)]
+    if not common:
+        raise ValueError("rank: no task is in all reports")
+    skipped = {
+        task: "not all reports have it"
+        for task in dict.fromkeys(task for report in reports for task in report)
+        if task not in common
+    }
+
+    options = {"confidence": confidence, "resamples": resamples, "seed": seed}
+    rows: dict[str, tuple[Ranked, ...]] = {}
+    figures: dict[str, str] = {}
+    compared: list[str] = []
+    for task in common:
+        results = [report[task] for report in reports]
+        if why := next((result.error for result in results if result.error), None):
+            skipped[task] = why
+            continue
+        tests = _against_best(results, options)
+        if tests is None:
+            skipped[task] = "its examples cannot be compared"
+            continue
+        compared.append(task)
+        rows[task], figures[task] = _ranked(names, tests, confidence), tests[0].figure
+    sides = [{task: report[task] for task in compared} for report in reports]
+    for average, values, comparisons in averages_compared(sides, None, options):
+        best = max(values)
+        tests = [
+            row_of(average.label, "average", average.figure, (best, value), comparison)
+            for value, comparison in zip(values, comparisons, strict=True)
+        ]
+        rows[average.label], figures[average.label] = _ranked(names, tests, confidence), average.figure
+    return Ranking(tuple(names), rows, figures, skipped, confidence)
+
+
+def _against_best(results: Sequence[TaskResult], options: dict[str, Any]) -> list[Compared] | None:
+    """The bootstrap of the task's score, of the best encoder (a) against each one (b)."""
+    best = results[0]
+    for result in results[1:]:
+        row = _of_score(best, result, options)
+        if row is None:
+            return None
+        if row.b > row.a:
+            best = result
+    rows = [_of_score(best, result, options) for result in results]
+    return [row for row in rows if row is not None]
+
+
+def _of_score(a: TaskResult, b: TaskResult, options: dict[str, Any]) -> Compared | None:
+    """The bootstrap of the figure that tables show; of years of STS the mean over subsets."""
+    rows = [row for row in rows_of_task(a, b, options) if row.test.startswith("paired bootstrap")]
+    rows = [row for row in rows if row.figure == rows[0].figure]
+    return next((row for row in rows if row.part == "weighted mean"), rows[0] if rows else None)
+
+
+def _ranked(names: Sequence[str], tests: Sequence[Compared], confidence: float) -> tuple[Ranked, ...]:
+    first = max(range(len(tests)), key=lambda i: tests[i].b)
+    others = [i for i in range(len(tests)) if i != first]
+    corrected = by_holm([tests[i] for i in others])
+    rows = [Ranked(names[first], tests[first].b, 0.0, None, math.nan, True)]
+    for i, test in zip(others, corrected, strict=True):
+        tied = test.p_holm > 1 - confidence
+        rows.append(Ranked(names[i], test.b, test.difference, test.interval, test.p_holm, tied))
+    return tuple(sorted(rows, key=lambda row: -row.score))
