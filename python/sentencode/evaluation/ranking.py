@@ -94,8 +94,8 @@ class Ranking(Mapping[str, tuple[Ranked, ...]]):
             lines.append(markdown_row([markdown(encoder), *cells]))
         notes = [
             f"Bold: the best, and all that are not significantly worse at {percent(self.confidence)} "
-            "(paired bootstrap, corrected by Holm's method for the encoders of a column). In brackets: difference "
-            "from the best."
+            "(paired bootstrap, corrected by Holm's method for the encoders of a column). In brackets: "
+            "difference from the best."
         ]
         notes += [markdown(f"{task}: not compared, {why}.") for task, why in self.skipped.items()]
         return "\n".join([*lines, "", *notes]) + "\n"
