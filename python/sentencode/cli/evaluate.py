@@ -26,7 +26,7 @@ __all__ = ["EXAMPLE", "HELP", "NAME", "add_arguments", "run"]
 
 _UNTRAINED = ("clustering", "neighbours", "few_shot", "duplicates", "search")
 _KINDS = ("classification", "pair_classification", "similarity", *_UNTRAINED)
-_BASELINES = ("random", "random-words", "bow", "majority")
+_BASELINES = ("random", "random-words", "bow", "majority", "bm25")
 NAME = "evaluate"
 HELP = "evaluate encoders on SentEval's tasks"
 EXAMPLE = """
@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     several("--encoder", "FILE", "a saved encoder, or the folder or name of a static model", type=Path)
     several("--rows", "FILE", "embeddings instead of an encoder, a .npy file", type=Path)
     several("--sentences", "FILE", "their sentences, one per line: once, or once per --rows", type=Path)
-    several("--baseline", "NAME", "a baseline: random, random-words, bow or majority")
+    several("--baseline", "NAME", "a baseline: random, random-words, bow, majority or bm25")
     parser.add_argument(
         "--name",
         action="append",

@@ -29,7 +29,7 @@ Options = Mapping[str, tuple[Any, str]]  # as for `add_options`
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the command of each family, and that of pages."""
     families = parser.add_subparsers(title="families", metavar="FAMILY", required=True)
-    for family in (Laes, Aae, RnnCnn, Pooling, Nmt, Distill, Choose, Page):
+    for family in (Laes, Aae, RnnCnn, Pooling, Nmt, Distill, Tasks, Choose, Page):
         add_command(families, family)
 
 
@@ -358,6 +358,31 @@ sentencode reproduce distill teacher.sentencode --data SentEval/data --sentences
     def arguments(cls, options: argparse.Namespace) -> dict[str, Any]:
         """The arguments of the family's `reproduce`."""
         return {**super().arguments(options), "teacher": options.teacher}
+
+
+class Tasks(Distill):
+    """A student, its teacher and other encoders on pairs, topics, reviews and searches.
+
+    TEACHER is an encoder saved by Sentencode, or the folder or name of a model of sentence-transformers. Of
+    each task at most --limit examples are encoded. Prints the scores, and the shares of what the teacher is
+    above random vectors; --out receives the tables and one JSON file for each row.
+    """
+
+    NAME = "tasks"
+    TABLES = "scores, shares"
+    ROW = "built-in-vectors"
+    VECTORS: ClassVar[str] = "word vectors to compare with"
+    REQUIRED: ClassVar[tuple[str, ...]] = ("data",)
+    HELP = "students next to their teacher and others, beyond similarity"
+    EXAMPLE = """
+sentencode distill sentence-transformers/all-MiniLM-L6-v2 --sentences wiki.txt.xz --out student.sentencode
+sentencode reproduce tasks sentence-transformers/all-MiniLM-L6-v2 --student student.sentencode --data data \\
+    --vectors glove.840B.300d.txt --out tasks
+"""
+    OPTIONS: ClassVar[Options] = {
+        "--student FILE": (Path, "a saved student of the teacher"),
+        "--limit N": (2000, "examples of each split, or searches, at most"),
+    }
 
 
 class Choose(_Family):

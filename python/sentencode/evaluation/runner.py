@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .._extras import require
 from .data import Kind, Split, Task
 from .embeddings import DegenerateEncoderError, Embedder, distinct
-from .metrics.baselines import MajorityClass
+from .metrics.baselines import BM25, MajorityClass
 from .metrics.classifiers import Classifier, Examples, Indices, Optimum, ScikitLearn
 from .metrics.intervals import (
     SEED,
@@ -43,6 +43,7 @@ from .metrics.untrained import (
     average_precisions,
     cluster,
     few_shot,
+    hits,
     nearest_other,
     search,
 )
@@ -73,14 +74,14 @@ class Encoded:
         indices: For each split and side, the index of each sentence in `embeddings`.
         embeddings: Embeddings of the distinct sentences.
         details: Details of the encoding for the result.
-        classifier: Replaces the protocol's classifier, if the encoder is one.
+        baseline: Replaces the protocol's classifier, or ranks documents, if the encoder is one that does.
     """
 
     task: Task
     indices: list[Indices]
     embeddings: Embeddings
     details: dict[str, Any] = field(default_factory=dict)
-    classifier: MajorityClass | None = None
+    baseline: MajorityClass | BM25 | None = None
 
     def by_split(self) -> dict[str, list[Indices]]:
         """Indices of the sentences of each split, by side."""
@@ -104,20 +105,20 @@ def encode_task(task: Task, embedder: Embedder) -> Encoded:
     begin = time.perf_counter()
     splits = splits_in_order(task)
     sentences, indices = distinct(side for split in splits.values() for side in split.sentences)
-    classifier = embedder.encoder if isinstance(embedder.encoder, MajorityClass) else None
-    if classifier is None:
+    baseline = embedder.encoder if isinstance(embedder.encoder, MajorityClass | BM25) else None
+    if baseline is None:
         embeddings = embedder.of_task(task, sentences)
-    elif task.kind.question == "classification":
-        embeddings = classifier.encode(sentences)
+    elif task.kind.question == baseline.question:
+        embeddings = baseline.encode(sentences)
     else:
-        raise DegenerateEncoderError(f"{embedder.name} predicts only classes")
+        raise DegenerateEncoderError(f"{embedder.name} {baseline.only}")
     details = {
         "distinct_sentences": len(sentences),
         "seconds_encode": round(time.perf_counter() - begin, 4),
         "unknown_tokens": embedder.unknown(sentences, tokenized=task.kind.tokenized),
         "partial": task.partial,
     }
-    return Encoded(replace(task, splits=splits), indices, embeddings, details, classifier)
+    return Encoded(replace(task, splits=splits), indices, embeddings, details, baseline)
 
 
 def check_installed(kind: Kind, protocol: Protocol) -> None:
@@ -169,8 +170,8 @@ def score_task(
     """
     begin = time.perf_counter()
     kind, name = encoded.task.kind, encoded.task.name
-    if encoded.classifier is not None:
-        protocol = replace(protocol, classifier=encoded.classifier, seeds=1)
+    if isinstance(encoded.baseline, MajorityClass):
+        protocol = replace(protocol, classifier=encoded.baseline, seeds=1)
     options: dict[str, Any] = {"confidence": confidence, "resamples": resamples}
     try:
         seeded = protocol.seeded(kind.question)
@@ -451,16 +452,20 @@ def _few_shot(
 
 def _search(encoded: Encoded, _protocol: Protocol, options: dict[str, Any], _: Progress | None) -> TaskResult:
     splits, sides = encoded.task.splits, encoded.by_split()
-    queries, documents = (encoded.embeddings[sides[name][0]] for name in ("queries", "documents"))
     wanted, labels = (np.asarray(splits[name].labels, dtype=np.int64) for name in ("queries", "documents"))
     if missing := set(wanted.tolist()) - set(labels.tolist()):
         raise ValueError(f"no document is relevant to the queries of {encoded.task.classes[min(missing)]!r}")
-    hits = search(queries, documents, wanted, labels)
-    figures: dict[str, Any] = {key: 100 * float(values.mean()) for key, values in hits._asdict().items()}
-    intervals = {key: _percent(bootstrap_mean(values, **options)) for key, values in hits._asdict().items()}
-    figures |= {"nqueries": len(queries), "ndocuments": len(documents)}
-    best = np.ones(len(queries))
-    predictions = SplitPredictions("queries", np.arange(len(queries)), hits.ndcg10, best)
+    if isinstance(encoded.baseline, BM25):
+        texts = [splits[name].sentences[0] for name in ("queries", "documents")]
+        scores = hits(encoded.baseline.rank(texts[0], texts[1], min(10, len(labels))), wanted, labels)
+    else:
+        queries, documents = (encoded.embeddings[sides[name][0]] for name in ("queries", "documents"))
+        scores = search(queries, documents, wanted, labels)
+    figures: dict[str, Any] = {key: 100 * float(values.mean()) for key, values in scores._asdict().items()}
+    intervals = {key: _percent(bootstrap_mean(values, **options)) for key, values in scores._asdict().items()}
+    figures |= {"nqueries": len(wanted), "ndocuments": len(labels)}
+    best = np.ones(len(wanted))
+    predictions = SplitPredictions("queries", np.arange(len(wanted)), scores.ndcg10, best)
     return TaskResult(encoded.task.name, figures, intervals, {"queries": predictions})
 
 

@@ -1,4 +1,4 @@
-"""Baselines: random embeddings, random word vectors, bags of words, and the majority class.
+"""Baselines: random embeddings, random word vectors, bags of words, the majority class, and BM25.
 
 Embeddings depend only on the sentence and the seed, not on other sentences or the version of NumPy.
 """
@@ -13,25 +13,28 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...checks import checked_int, checked_str
+from ..._extras import require
+from ...checks import checked_float, checked_int, checked_str
+from ...text.tokenizer import Tokenizer
 from .classifiers import Examples, Fit, Predictions, Progress
 
-__all__ = ["BagOfWords", "MajorityClass", "RandomSentences", "RandomWords", "baseline"]
+__all__ = ["BM25", "BagOfWords", "MajorityClass", "RandomSentences", "RandomWords", "baseline"]
 
 Embeddings = NDArray[np.float32]
 Sentences = Iterable[str | Sequence[str]]
 
 _BLOCK = 1 << 12  # sentences per lookup of word vectors
+_SCORES = 1 << 23  # scores of queries and documents in a block
 
 
-def baseline(name: str, **options: Any) -> RandomSentences | RandomWords | BagOfWords | MajorityClass:
+def baseline(name: str, **options: Any) -> RandomSentences | RandomWords | BagOfWords | MajorityClass | BM25:
     """A baseline by name, which `evaluate` takes as an encoder.
 
     Args:
         name: `"random"`: a random embedding of each sentence. `"random-words"`: the mean of random word
             vectors, a surprisingly strong baseline. `"bow"`: word counts. `"majority"`: the most frequent
-            class, without embeddings.
-        **options: `dim` and `seed`, if the baseline has them.
+            class, without embeddings. `"bm25"`: BM25, which ranks the documents of searches by their words.
+        **options: `dim` and `seed`, or `k1` and `b`, if the baseline has them.
 
     Raises:
         ValueError: There is no such baseline, or an option is out of range.
@@ -44,7 +47,7 @@ def baseline(name: str, **options: Any) -> RandomSentences | RandomWords | BagOf
     """
     if checked_str("name", name) not in _BASELINES:
         raise ValueError(f"no baseline is named {name!r}; there are {', '.join(_BASELINES)}")
-    encoder: RandomSentences | RandomWords | BagOfWords | MajorityClass = _BASELINES[name](**options)
+    encoder: RandomSentences | RandomWords | BagOfWords | MajorityClass | BM25 = _BASELINES[name](**options)
     return encoder
 
 
@@ -141,6 +144,8 @@ class MajorityClass(_Baseline):
     """
 
     __name__ = "majority"
+    question = "classification"
+    only = "predicts only classes"
 
     def encode(self, sentences: Sentences) -> Embeddings:
         """The same embedding for all sentences."""
@@ -157,11 +162,73 @@ class MajorityClass(_Baseline):
         return Predictions(classes, np.zeros(len(fits)))
 
 
+@dataclass(frozen=True)
+class BM25(_Baseline):
+    """Okapi BM25, as in Lucene, over lower-cased words split at punctuation.
+
+    The score of a document is the sum over the words w of the query
+
+        log(1 + (N - n_w + 0.5) / (n_w + 0.5)) f_w (k1 + 1) / (f_w + k1 (1 - b + b l / mean l))
+
+    with N documents, n_w of them with the word, f_w its count in the document, and l the document's length.
+
+    Attributes:
+        k1: How slowly repetitions of a word saturate.
+        b: How much long documents are discounted, from 0 to 1.
+
+    Example:
+        >>> from sentencode.evaluation import baseline
+        >>> baseline("bm25").rank(["a red ship"], ["the sea", "a blue ship", "red ships"], 2).tolist()
+        [[1, 2]]
+    """
+
+    k1: float = 1.2
+    b: float = 0.75
+    __name__ = "bm25"
+    question = "search"
+    only = "ranks only the documents of searches"
+
+    def __post_init__(self) -> None:
+        checked_float("k1", self.k1, 0)
+        checked_float("b", self.b, 0, 1)
+
+    def encode(self, sentences: Sentences) -> Embeddings:
+        """The same embedding for all sentences: `rank` compares words."""
+        return np.zeros((sum(1 for _ in sentences), 1), dtype=np.float32)
+
+    def rank(self, queries: Sequence[str], documents: Sequence[str], top: int) -> NDArray[np.int64]:
+        """Indices [queries, top] of the documents with the highest scores, the best first.
+
+        Args:
+            queries: Queries as strings.
+            documents: Documents as strings.
+            top: Number of documents, at most all.
+        """
+        both = _counts(queries, documents)
+        asked, counts = both[: len(queries)], both[len(queries) :]
+        lengths = np.asarray(counts.sum(axis=1)).ravel()
+        discount = self.k1 * (1 - self.b + self.b * lengths / max(lengths.mean(), 1e-12))
+        having = np.bincount(counts.indices, minlength=counts.shape[1])
+        idf = np.log1p((len(documents) - having + 0.5) / (having + 0.5))
+        per_entry = np.repeat(discount, np.diff(counts.indptr))
+        counts.data = idf[counts.indices] * counts.data * (self.k1 + 1) / (counts.data + per_entry)
+        weights = counts.T.tocsr()
+        ranked = np.empty((len(queries), top), dtype=np.int64)
+        block = max(1, _SCORES // len(documents))
+        for first in range(0, len(queries), block):
+            scores = -(asked[first : first + block] @ weights).toarray()
+            best = np.sort(np.argpartition(scores, top - 1, axis=1)[:, :top], axis=1)
+            order = np.argsort(np.take_along_axis(scores, best, axis=1), axis=1, kind="stable")
+            ranked[first : first + block] = np.take_along_axis(best, order, axis=1)
+        return ranked
+
+
 _BASELINES: dict[str, Any] = {
     "random": RandomSentences,
     "random-words": RandomWords,
     "bow": BagOfWords,
     "majority": MajorityClass,
+    "bm25": BM25,
 }
 
 
@@ -190,6 +257,15 @@ class _Words(NamedTuple):
             lengths = self.lengths[first : first + _BLOCK]
             owners = np.repeat(np.arange(len(lengths)), lengths)
             yield first, owners, self.ids[ends[first] : ends[first + len(lengths)]]
+
+
+def _counts(*texts: Sequence[str]) -> Any:
+    """Counts of the words of all texts, a sparse matrix [texts, words]."""
+    tokenize = Tokenizer("punctuation", lowercase=True)
+    words = _Words.of(tokens for part in texts for tokens in tokenize(list(part)))
+    rows = np.repeat(np.arange(len(words.lengths)), words.lengths)
+    shape = (len(words.lengths), len(words.words))
+    return require("scipy.sparse", "eval").csr_matrix((np.ones(len(rows)), (rows, words.ids)), shape=shape)
 
 
 def _tokens(sentence: str | Sequence[str]) -> Sequence[str]:

@@ -19,6 +19,7 @@ __all__ = [
     "average_precisions",
     "cluster",
     "few_shot",
+    "hits",
     "nearest_other",
     "search",
     "v_measure",
@@ -230,14 +231,25 @@ def search(queries: Embeddings, documents: Embeddings, wanted: Labels, labels: L
         wanted: Label of each query.
         labels: Label of each document; those with the query's label are relevant.
     """
-    top = min(10, len(documents))
-    relevant = labels[semantic_search(queries, documents, top).indices] == wanted[:, None]  # [n, 10]
+    return hits(semantic_search(queries, documents, min(10, len(documents))).indices, wanted, labels)
+
+
+def hits(best: NDArray[np.int64], wanted: Labels, labels: Labels) -> Hits:
+    """Score the best documents of each query.
+
+    Args:
+        best: Indices of the ten best documents, or of all if there are fewer, the best first `(n, 10)`.
+        wanted: Label of each query.
+        labels: Label of each document; those with the query's label are relevant.
+    """
+    top = best.shape[1]
+    relevant = labels[best] == wanted[:, None]  # [n, 10]
     known = np.bincount(labels, minlength=int(wanted.max()) + 1)[wanted]  # [n]
     gains = 1 / np.log2(np.arange(top) + 2)
-    best = np.append(0, gains.cumsum())[np.minimum(known, top)]
+    ideal = np.append(0, gains.cumsum())[np.minimum(known, top)]
     first = relevant.argmax(axis=1)
     return Hits(
-        relevant @ gains / best,
+        relevant @ gains / ideal,
         relevant.sum(axis=1) / np.minimum(known, top),
         np.where(relevant.any(axis=1), 1 / (first + 1), 0.0),
     )

@@ -172,3 +172,48 @@ def test_real_sick():
     assert reports["majority"]["SICKEntailment"]["acc"] == 56.69
     assert reports["bow"]["SICKEntailment"]["acc"] > 70
     assert reports["bow"]["SICKCosine"]["test"]["pearson"][0] > 0.5
+
+
+def test_bm25_is_the_sum_over_words(monkeypatch):
+    pytest.importorskip("scipy.sparse")
+    random = np.random.default_rng(2)
+    words = [f"w{i}" for i in range(30)]
+    documents = [" ".join(random.choice(words, n)) for n in random.integers(1, 12, 40)]
+    queries = [" ".join(random.choice([*words, "unknown"], n)) for n in random.integers(1, 5, 25)]
+    mean = np.mean([len(document.split()) for document in documents])
+
+    def slow(query, document, k1, b):
+        """The formula, word by word."""
+        score, tokens = 0.0, document.split()
+        for word in query.split():
+            having = sum(word in other.split() for other in documents)
+            count = tokens.count(word)
+            idf = np.log(1 + (len(documents) - having + 0.5) / (having + 0.5))
+            score += idf * count * (k1 + 1) / (count + k1 * (1 - b + b * len(tokens) / mean))
+        return score
+
+    monkeypatch.setattr("sentencode.evaluation.metrics.baselines._SCORES", 200)  # several blocks
+    for k1, b in ((1.2, 0.75), (0.5, 0.2)):
+        ranked = baseline("bm25", k1=k1, b=b).rank(queries, documents, 10)
+        scores = np.array([[slow(query, document, k1, b) for document in documents] for query in queries])
+        top = np.take_along_axis(scores, ranked, axis=1)
+        np.testing.assert_allclose(top, -np.sort(-scores, axis=1)[:, :10], atol=1e-9)
+        assert all(len(set(row)) == 10 for row in ranked.tolist())
+    ranked = baseline("bm25").rank(["A SHIP!"], ["no", "nothing", "the ship, it sails"], 1)
+    assert ranked.tolist() == [[2]]
+    with pytest.raises(ValueError, match="b must be"):
+        baseline("bm25", b=2)
+
+
+def test_bm25_is_evaluated_on_searches_only():
+    pytest.importorskip("scipy.sparse")
+    documents = ["a red ship", "two dogs run", "it rains today", "a man sleeps"]
+    splits = {
+        "documents": Split((documents,), np.arange(4)),
+        "queries": Split((["Ships are red.", "dogs", "rains?", "who sleeps"],), np.arange(4)),
+    }
+    found = Task("found", splits, Kind("search", tokenized=False))
+    pairs = Task("pairs", {"test": Split((["a", "b"], ["b", "c"]), np.array([1.0, 2.0]))}, Kind("similarity"))
+    report = se.evaluate(baseline("bm25"), [found, pairs], resamples=20)
+    assert report["found"]["ndcg10"] == 100
+    assert report["pairs"].error == "bm25 ranks only the documents of searches"
