@@ -28,7 +28,7 @@ from .evaluator import Evaluator
 from .results_folder import Result, Results, slug
 from .rows import NO_STEP, NotAvailableError
 
-__all__ = ["BASELINE", "SEED", "Bench", "Learner", "Row", "encoders", "learners"]
+__all__ = ["BASELINE", "SEED", "Bench", "Learner", "Row", "encoders", "learners", "wordllama"]
 
 BASELINE = "average, logistic regression"
 SEED = 0
@@ -256,7 +256,8 @@ def _model2vec(b: Bench) -> Any:
     return distill(teacher)
 
 
-def _wordllama(_: Bench) -> Any:
+def wordllama(_: object = None) -> Any:
+    """The weights in the package WordLlama."""
     spec = importlib.util.find_spec("wordllama")
     if spec is None or spec.origin is None:
         raise NotAvailableError("wordllama is not installed")
@@ -268,7 +269,7 @@ def encoders(minutes: Sequence[float]) -> dict[str, Row]:
     text: dict[str, Any] = {"learns": "text", "fits": True}
     rows = {
         "built-in vectors": Row(lambda _: Average(WordVectors.default()), learns="nothing"),
-        "WordLlama": Row(_wordllama, learns="nothing"),
+        "WordLlama": Row(wordllama, learns="nothing"),
         "word vectors, average": Row(
             lambda b: Average(_given(b.word_vectors, "word vectors")), learns="nothing"
         ),

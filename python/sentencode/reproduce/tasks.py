@@ -7,7 +7,6 @@ all encoders alike; of each split at most `limit` examples, because teachers are
 from __future__ import annotations
 
 import functools
-import importlib.util
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from ..evaluation import Task, baseline, load_task
 from ..linear import Average
 from ..saved import load
 from ..vectors import WordVectors
+from .choose_rows import wordllama
 from .distill import Bench
 from .evaluator import Evaluator
 from .experiment import Experiment
@@ -70,13 +70,6 @@ class _Encoders:
             raise NotAvailableError("no student was given")
         return load(self.student)
 
-    def wordllama(self) -> Any:
-        """The weights in the package WordLlama."""
-        spec = importlib.util.find_spec("wordllama")
-        if spec is None or spec.origin is None:
-            raise NotAvailableError("wordllama is not installed")
-        return load(Path(spec.origin).parent)
-
     def random(self) -> Average:
         """Random vectors of the student's words, or else of the built-in ones, with the same dimensions."""
         like = WordVectors.default() if self.student is None else self.trained.vectors
@@ -102,7 +95,7 @@ ROWS = {
     "student": Row(lambda e: e.trained),
     "built-in vectors": Row(lambda e: Average(WordVectors.default())),
     "model2vec": Row(lambda e: e.bench.model2vec()),
-    "WordLlama": Row(lambda e: e.wordllama()),
+    "WordLlama": Row(lambda e: wordllama()),
     "word vectors": Row(lambda e: Average(e.bench.vectors)),
     "BM25": Row(lambda e: baseline("bm25"), SEARCHES),
     CONTROL: Row(lambda e: e.random()),

@@ -139,7 +139,11 @@ def test_speed_excludes_cached_embeddings(folder):
         (["--tasks", "CR", "--name", "a", "--name", "b"], 2, "--name: give one for each --encoder"),
         (["--tasks", "CR", "--rows", "r.npy"], 2, "--sentences: give the sentences of --rows"),
         (["--sentences", "s.txt"], 2, "got 1 for 0"),
-        (["--baseline", "best"], 2, "--baseline: expected one of random, random-words, bow, majority, bm25, got"),
+        (
+            ["--baseline", "best"],
+            2,
+            "--baseline: expected one of random, random-words, bow, majority, bm25, got",
+        ),
         (["--tasks", "CR", "--rows", "r.npy", "--sentences", "s.txt"], 1, "r.npy"),
         (["--tasks", "CR", "--out", "nowhere/report.json"], 1, "there is no such folder"),
         (["--tasks", "CR", "--out", "x.json", "--html", "x.json"], 2, "--out and --html are the same file"),
