@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 import warnings
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ from .. import _core
 from ..checks import checked_bool, checked_float, checked_int
 from ..errors import NotFittedError
 from ..labels import class_array, class_ids, scores
-from ..progress import progress
+from ..progress import progress, say
 from ..text.sides import sides_of
 from ..text.tokenizer import Tokenizer
 from ..vectors import Vectors, WordVectors
@@ -28,7 +27,6 @@ __all__ = ["TrainedAverage"]
 Floats = npt.NDArray[np.float32]
 Indices = npt.NDArray[np.int64]
 
-_LOG = logging.getLogger("sentencode")
 _MOST_HELD_OUT = 5000  # examples
 
 
@@ -139,8 +137,8 @@ class TrainedAverage(LinearEncoder):
             y: Labels: classes, scores, embeddings [n, d] of another encoder, or None for "MultipleNegatives".
             valid: Validation examples instead of a held-out share: a tuple of sentences and labels, or pairs
                 for "MultipleNegatives". They are not trained on.
-            show_progress_bar: Whether to show a progress bar. None: if the logger "sentencode" shows
-                information.
+            show_progress_bar: Whether to show a progress bar, and a line with the result. None: if the
+                logger "sentencode" shows information, or, after a second, in a terminal or a notebook.
 
         Returns:
             The encoder itself.
@@ -348,7 +346,8 @@ class TrainedAverage(LinearEncoder):
             [(part, offsets) for part, (_, offsets) in zip(parts, looked_up, strict=True)], labels
         )
         outputs = labels.shape[1] if kind in ("Classifier", "RowRegression") else 0
-        with progress(show, "fit", "examples") as bar:
+        begin, shown = time.monotonic(), progress(show, "fit", "examples", interactive=True)
+        with shown as bar:
             training = TableTraining(
                 examples,
                 initial._core.rows(listed),
@@ -372,8 +371,10 @@ class TrainedAverage(LinearEncoder):
             finally:  # also if interrupted
                 if training.best is not None:
                     self._adopt_trained(training, initial, listed, tokenizer, learnt)
+        seconds = time.monotonic() - begin
+        say(shown.show and seconds >= shown.delay, self._result(training, seconds))
         if kind == "Classifier":
-            self._judge(training, labels, train, held_out)
+            self._judge(labels, train, held_out)
 
     def _training_options(self, kind: str) -> dict[str, Any]:
         name = "TrainedAverage: "
@@ -420,18 +421,20 @@ class TrainedAverage(LinearEncoder):
         self._adopt(model, tokenizer)
         self._fitted_vectors = vectors
 
-    def _judge(self, training: TableTraining, labels: Floats, train: Indices, held_out: Indices) -> None:
-        """Logs what was chosen; warns if it is no better than the most frequent class."""
+    def _result(self, training: TableTraining, seconds: float) -> str:
+        """One line: how good the result is."""
+        trial = self.trial_
+        how = f"{trial.epochs} epochs, word dropout {trial.word_dropout:g}" if trial.epochs else "kept"
+        return (
+            f"TrainedAverage: held-out loss {trial.loss:.4f} (initial vectors "
+            f"{training.trials[0].loss:.4f}); vectors: {how}; {seconds:.1f} s"
+        )
+
+    def _judge(self, labels: Floats, train: Indices, held_out: Indices) -> None:
+        """Warns if a classifier is no better than the most frequent class."""
         y = labels[held_out]
         shares = labels[train].sum(axis=0) / labels[train].sum()
         majority = float(-(y * np.log(np.maximum(shares, 1e-12))).sum() / len(y))
-        _LOG.info(
-            "TrainedAverage: held-out loss %.4f (initial vectors: %.4f) after %d epochs, word dropout %g",
-            self.trial_.loss,
-            training.trials[0].loss,
-            self.trial_.epochs,
-            self.trial_.word_dropout,
-        )
         if self.trial_.loss >= majority:
             warnings.warn(
                 f"TrainedAverage.fit: on {len(y)} held-out examples, the loss is {self.trial_.loss:.3f}, no "

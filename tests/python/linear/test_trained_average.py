@@ -61,6 +61,14 @@ def test_learns_what_the_initial_vectors_do_not_show(trained):
     assert (trained.classes_[probabilities.argmax(axis=1)] == trained.predict(sentences)).all()
 
 
+def test_says_how_good_the_result_is(capsys):
+    examples = opinions(200)
+    se.TrainedAverage(VECTORS).fit(*examples, show_progress_bar=True)
+    assert "TrainedAverage: held-out loss 0." in capsys.readouterr().err
+    se.TrainedAverage(VECTORS).fit(*examples)
+    assert not capsys.readouterr().err
+
+
 def test_untrained_words_keep_their_vectors(trained):
     seen, y = opinions(60)
     few = se.TrainedAverage(VECTORS, word_dropout=0, learning_rate=0.03).fit(
