@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import statistics
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,7 +29,7 @@ from .experiment import Experiment
 from .report import Report, Table
 from .results_folder import Result, Results, file_identity
 from .rows import NotAvailableError, computed
-from .tables import MISSING, TableText, number, score
+from .tables import TableText, number, score
 
 __all__ = ["FAMILY", "ROWS", "TASKS", "Row", "reproduce"]
 
@@ -46,6 +47,8 @@ TASKS = {
     "IMDB": "accuracy",
     **dict.fromkeys(SEARCHES, "nDCG@10"),
 }
+_AVERAGED = [task for task in TASKS if not task.startswith("Multi30k")]
+_MEAN = "mean, without Spearman and translations"
 TEACHER, CONTROL = "teacher", "random vectors"
 _SEED = 1111
 
@@ -96,7 +99,7 @@ ROWS = {
     "built-in vectors": Row(lambda e: Average(WordVectors.default())),
     "model2vec": Row(lambda e: e.bench.model2vec()),
     "WordLlama": Row(lambda e: wordllama()),
-    "word vectors": Row(lambda e: Average(e.bench.vectors)),
+    "word vectors, weighted mean": Row(lambda e: Average(e.bench.vectors, a=1e-3)),
     "BM25": Row(lambda e: baseline("bm25"), SEARCHES),
     CONTROL: Row(lambda e: e.random()),
 }
@@ -136,16 +139,20 @@ class _Shares(Table):
             return
         by_row = {row: report.of(row)[0]["scores"] for row in self.rows if report.of(row)}
         teacher, control = by_row.pop(TEACHER), by_row.pop(CONTROL)
-        lines = []
+        lines, means = [], []
         for column, figure in _columns([teacher]):
             high, low = teacher[column], control[column]
-            if high["low"] > low["high"]:  # else the share is of a difference that may be none
-                lines.append(
-                    [
-                        _name(column, figure),
-                        *(_share(scores.get(column), high, low) for scores in by_row.values()),
-                    ]
-                )
+            if high["low"] <= low["high"]:  # a share of a difference that may be none
+                continue
+            shares = [_share(scores.get(column), high, low) for scores in by_row.values()]
+            lines.append([_name(column, figure), *map(number, shares)])
+            if column in _AVERAGED:
+                means.append(shares)
+        if means:
+            complete = [
+                None if None in column else statistics.fmean(column) for column in zip(*means, strict=True)
+            ]
+            lines.append([_MEAN, *map(number, complete)])
         if lines:
             yield "Percent of the teacher's score above random vectors", ["task", *by_row], lines
 
@@ -162,10 +169,11 @@ def _name(column: str, figure: str) -> str:
     return f"{column.partition(' ')[0]}, {figure}"
 
 
-def _share(one: Result | None, teacher: Result, control: Result) -> str:
+def _share(one: Result | None, teacher: Result, control: Result) -> float | None:
     if one is None:
-        return MISSING
-    return number(100 * (one["value"] - control["value"]) / (teacher["value"] - control["value"]))
+        return None
+    share: float = 100 * (one["value"] - control["value"]) / (teacher["value"] - control["value"])
+    return share
 
 
 FAMILY = Experiment(

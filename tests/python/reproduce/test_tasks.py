@@ -30,7 +30,7 @@ def folder(tmp_path_factory):
     return folder
 
 
-ROWS = ["teacher", "student", "bm25", "random-vectors", "word-vectors"]
+ROWS = ["teacher", "student", "bm25", "random-vectors", "word-vectors-weighted-mean"]
 
 
 def test_scores_and_shares(folder, capsys):
@@ -46,13 +46,14 @@ def test_scores_and_shares(folder, capsys):
     assert list(scores) == ["teacher", "student", "BM25", "random vectors"]
     assert scores["teacher"] > 95 > scores["student"] > scores["random vectors"] + 10
     assert scores["BM25"] < 60  # a caption shares words with its neighbours only
-    assert "Left out: word vectors (no word vectors were given)." in text
+    assert "Left out: word vectors, weighted mean (no word vectors were given)." in text
     report = tasks.FAMILY.report(content["rows"], content["settings"], ["shares"])
     _, header, lines = next(report.content())
     assert header == ["task", "student", "BM25"]
     low = scores["random vectors"]
     shares = [100 * (scores[name] - low) / (scores["teacher"] - low) for name in ("student", "BM25")]
-    assert lines == [["COCOSearch, nDCG@10", *(f"{share:.1f}" for share in shares)]]
+    cells = [f"{share:.1f}" for share in shares]
+    assert lines == [["COCOSearch, nDCG@10", *cells], ["mean, without Spearman and translations", *cells]]
     assert "COCOSearch, nDCG@10" in page.markdown(content)
     with pytest.raises(FileExistsError, match="holds results"):
         tasks.reproduce(folder / "data", folder / "teacher.sentencode", out=out)
