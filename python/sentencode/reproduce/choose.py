@@ -152,7 +152,7 @@ class _Labels(_Shown):
                 curves.setdefault(result["learner"], []).append((result["examples"], mean, speed))
         if not curves:
             return
-        figure, (axes,) = new_figure(7.2, 4.2)
+        figure, (axes,) = new_figure(9, 4.2)
         final = {name: points[-1][1]["value"] for name, points in curves.items()}
         for i, name in enumerate(sorted(curves, key=lambda name: -final[name])):
             x, means, speeds = zip(*curves[name], strict=True)
@@ -168,7 +168,7 @@ class _Labels(_Shown):
         axes.minorticks_off()
         axes.grid(alpha=0.25)
         axes.spines[["top", "right"]].set_visible(False)
-        axes.legend(fontsize=8)
+        figure.legend(loc="outside right upper", fontsize=8)
         yield "labels", figure
 
 
@@ -261,7 +261,7 @@ def reproduce(
         out: Folder for the results: one JSON file for each row, the reports, the tables, the picture.
         tables: `"labels"`, `"encoders"`. None: both.
         rows: Names of rows in small letters, as in `"trainedaverage-500-examples"`. None: those of the
-            tables, without model2vec's trainer, which takes minutes.
+            tables, without model2vec's trainer, which takes minutes. Tables show all rows that `out` has.
         resume: Continue in a folder that holds results of the same settings.
         protocol: Protocol of `evaluate`, for classifiers on encoders.
         options: Options of the protocol.
@@ -319,6 +319,9 @@ def reproduce(
     )
     todo = ((name, name, functools.partial(_result, bench, name, family.rows[name])) for name in wanted_rows)
     done = computed("choose", todo, len(wanted_rows), bench.results, show=show_progress_bar)
+    earlier = (bench.results.read(f"rows/{slug(name)}.json") for name in {*family.rows} - {*wanted_rows})
+    done += [result for result in earlier if result is not None]
+    done.sort(key=lambda result: list(family.rows).index(result["row"]))
     for result in done:
         if result.get("learner", BASELINE) != BASELINE:
             result["less"] = _less(bench, result)

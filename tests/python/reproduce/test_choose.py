@@ -112,6 +112,9 @@ def test_results_are_resumed_and_shown_on_a_page(out, files, capsys):
     ]
     assert main([*command, "--resume", "--resamples", "30"]) == 1
     assert "resamples was 20 and is 30" in capsys.readouterr().err
+    assert main([*command[:-1], "--resume"]) == 0  # the others are shown nevertheless
+    assert "| model2vec" not in (out / "tables.md").read_text()
+    assert "| student, TrainedAverage | 16 |" in (out / "tables.md").read_text()
     markdown = page.markdown(read_json(out / "results.json"), "choose")
     assert "# sentencode reproduce choose" in markdown
     assert "| student, TrainedAverage | 16 |" in markdown
