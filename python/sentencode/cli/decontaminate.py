@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out", type=Path, required=True, metavar="FILE", help="output file of the other lines"
     )
     options = {
-        "--data FOLDER": (str, "SentEval's data folder"),
+        "--data FOLDER": (str, "SentEval's data, or a folder that has it as senteval"),
         "--tasks NAME ...": (
             ["all"],
             "as in STSBenchmark SICKRelatedness; all: every task whose files exist",

@@ -7,6 +7,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from ..text.split_sentences import split_sentences
 from .data import Task
 
 __all__ = ["Decontaminator"]
@@ -19,7 +20,8 @@ class Decontaminator:
 
     Sentences are compared by their letters and digits only (NFKC, without case), because tasks are tokenized
     and lower-cased in many ways; of tab-separated columns, the last one. All splits count, the training split
-    too.
+    too. Of articles and reviews, whose text is not tokenized, the sentences that `split_sentences` finds are
+    removed as well.
 
     Args:
         tasks: Tasks, as returned by `load_task`.
@@ -45,8 +47,11 @@ class Decontaminator:
         for bit, task in enumerate(tasks):
             self._names.append(task.name)
             for split in task.splits.values():
-                for sentence in {sentence for side in split.sentences for sentence in side}:
-                    key = _normalized(sentence)
+                texts = {text for side in split.sentences for text in side}
+                if not task.kind.tokenized:  # articles and reviews: their sentences, too
+                    texts.update(sentence for text in tuple(texts) for sentence in split_sentences(text))
+                for text in texts:
+                    key = _normalized(text)
                     self._tasks[key] = self._tasks.get(key, 0) | 1 << bit
         self._tasks.pop("", None)
         self.seen = self.removed = 0

@@ -34,3 +34,11 @@ def test_removes_sentences_in_any_spelling():
     assert "GOOD." in clean
     assert list(clean(["fine", "Good"])) == ["fine"]
     assert (clean.seen, clean.removed, clean.by_task["Single"]) == (9, 5, 3)
+
+
+def test_removes_sentences_of_articles():
+    articles = Split((["It rains. Dr. Who sleeps.", "Snow fell."],), [0, 1])
+    kind = Kind("clustering", tokenized=False)
+    clean = Decontaminator([Task("News", {"all": articles}, kind, classes=("a", "b"))])
+    texts = ["it rains", "Dr. Who sleeps", "Who sleeps.", "snow fell", "It rains. Dr. Who sleeps."]
+    assert list(clean(texts)) == ["Who sleeps."]
