@@ -159,7 +159,7 @@ class _Labels(_Shown):
             y = np.array([mean["value"] for mean in means])
             ends = np.array([[abs(mean[end] - mean["value"]) for mean in means] for end in ("low", "high")])
             shift = 1 + 0.02 * (i - len(curves) / 2)
-            label = f"{name} ({rounded(speeds[-1])} sentences/s)"
+            label = f"{name} ({rounded(max(speeds))} sentences/s)"
             axes.errorbar(np.array(x) * shift, y, yerr=ends, marker="o", ms=4, lw=1.5, capsize=2, label=label)
         ticks = sorted({point[0] for points in curves.values() for point in points})
         axes.set(xscale="log", xlabel="labelled examples (at most)")
