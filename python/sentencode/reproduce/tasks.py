@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import os
-import statistics
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,8 +46,8 @@ TASKS = {
     "IMDB": "accuracy",
     **dict.fromkeys(SEARCHES, "nDCG@10"),
 }
-_AVERAGED = [task for task in TASKS if not task.startswith("Multi30k")]
-_MEAN = "mean, without Spearman and translations"
+_LEAST = 10  # points that the teacher is above the control, where a share is shown
+_SUM = "all, without Spearman and translations"
 TEACHER, CONTROL = "teacher", "random vectors"
 _SEED = 1111
 
@@ -75,9 +74,10 @@ class _Encoders:
 
     def random(self) -> Average:
         """Random vectors of the student's words, or else of the built-in ones, with the same dimensions."""
-        like = WordVectors.default() if self.student is None else self.trained.vectors
-        table = np.random.default_rng(_SEED).normal(size=(len(like), like.dim)).astype(np.float32)
-        return Average(WordVectors.from_array(like.words, table), tokenizer="punctuation")
+        like: Any = Average(WordVectors.default()) if self.student is None else self.trained
+        shape = (len(like.vectors), like.vectors.dim)
+        table = np.random.default_rng(_SEED).normal(size=shape).astype(np.float32)
+        return Average(WordVectors.from_array(like.vectors.words, table), tokenizer=like.tokenizer)
 
 
 @dataclass(frozen=True)
@@ -139,22 +139,24 @@ class _Shares(Table):
             return
         by_row = {row: report.of(row)[0]["scores"] for row in self.rows if report.of(row)}
         teacher, control = by_row.pop(TEACHER), by_row.pop(CONTROL)
-        lines, means = [], []
+        lines = []
         for column, figure in _columns([teacher]):
-            high, low = teacher[column], control[column]
-            if high["low"] <= low["high"]:  # a share of a difference that may be none
-                continue
-            shares = [_share(scores.get(column), high, low) for scores in by_row.values()]
-            lines.append([_name(column, figure), *map(number, shares)])
-            if column in _AVERAGED:
-                means.append(shares)
-        if means:
-            complete = [
-                None if None in column else statistics.fmean(column) for column in zip(*means, strict=True)
-            ]
-            lines.append([_MEAN, *map(number, complete)])
+            if teacher[column]["value"] - control[column]["value"] >= _LEAST:
+                shares = (_share(scores, teacher, control, [column]) for scores in by_row.values())
+                lines.append([_name(column, figure), *map(number, shares)])
+        averaged = [task for task in TASKS if task in teacher and not task.startswith("Multi30k")]
+        if averaged:
+            shares = (_share(scores, teacher, control, averaged) for scores in by_row.values())
+            lines.append([_SUM, *map(number, shares)])
         if lines:
             yield "Percent of the teacher's score above random vectors", ["task", *by_row], lines
+
+    def notes(self, report: Report) -> Iterator[str]:
+        """How shares are computed."""
+        yield (
+            "Percent of the teacher's score above random vectors: of the sum over tasks in the last line. "
+            f"Tasks where the teacher is less than {_LEAST} points above are only part of the sum."
+        )
 
 
 def _columns(scores: Any) -> Iterator[tuple[str, str]]:
@@ -169,11 +171,15 @@ def _name(column: str, figure: str) -> str:
     return f"{column.partition(' ')[0]}, {figure}"
 
 
-def _share(one: Result | None, teacher: Result, control: Result) -> float | None:
-    if one is None:
+def _share(scores: Result, teacher: Result, control: Result, columns: Sequence[str]) -> float | None:
+    """Percent of the teacher's score above the control, summed over columns."""
+    if any(column not in scores for column in columns):
         return None
-    share: float = 100 * (one["value"] - control["value"]) / (teacher["value"] - control["value"])
-    return share
+    gain, whole = (
+        sum(float(one[column]["value"] - control[column]["value"]) for column in columns)
+        for one in (scores, teacher)
+    )
+    return 100 * gain / whole if whole > 0 else None
 
 
 FAMILY = Experiment(
