@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from .._extras import require
 from .data import Kind, Split, Task
 from .embeddings import DegenerateEncoderError, Embedder, distinct
+from .metrics import untrained
 from .metrics.baselines import BM25, MajorityClass
 from .metrics.classifiers import Classifier, Examples, Indices, Optimum, ScikitLearn
 from .metrics.intervals import (
@@ -37,15 +38,6 @@ from .metrics.scores import (
     pearson,
     spearman,
     values_of,
-)
-from .metrics.untrained import (
-    average_precision,
-    average_precisions,
-    cluster,
-    few_shot,
-    hits,
-    nearest_other,
-    search,
 )
 from .metrics.validation import cross_validate
 from .statistics.seeds import over_runs
@@ -404,8 +396,8 @@ def _duplicates(
     if not 0 < gold.sum() < len(gold) or gold.max() > 1:
         raise ValueError("duplicates need pairs of class 1 and others of class 0")
     scores = _similarities(protocol, encoded.embeddings[first], encoded.embeddings[second])
-    resampled = average_precisions(scores, gold, options["resamples"])
-    figures = {"ap": 100 * average_precision(scores, gold), "nsamples": len(gold)}
+    resampled = untrained.average_precisions(scores, gold, options["resamples"])
+    figures = {"ap": 100 * untrained.average_precision(scores, gold), "nsamples": len(gold)}
     intervals = {"ap": _percent(percentile_interval(resampled, options["confidence"]))}
     predictions = SplitPredictions(name, np.arange(len(gold)), scores, gold.astype(np.float64))
     return TaskResult(encoded.task.name, figures, intervals, {name: predictions})
@@ -416,7 +408,7 @@ def _clustering(
 ) -> TaskResult:
     ((name, (indices,)),) = encoded.by_split().items()
     classes = np.asarray(encoded.task.splits[name].labels, dtype=np.int64)
-    clusters = cluster(encoded.embeddings[indices], classes, **options)
+    clusters = untrained.cluster(encoded.embeddings[indices], classes, **options)
     figures = {"v_measure": 100 * clusters.value, "nsamples": len(classes)}
     intervals = {"v_measure": _percent(clusters.interval)}
     details = {"deviations": {"v_measure": 100 * clusters.deviation}}
@@ -430,7 +422,7 @@ def _neighbours(
     classes = np.asarray(encoded.task.splits[name].labels, dtype=np.int64)
     if len(classes) < 2:
         raise ValueError("neighbours need two sentences")
-    predicted = classes[nearest_other(encoded.embeddings[indices])]
+    predicted = classes[untrained.nearest_other(encoded.embeddings[indices])]
     figures = {"nearest": 100 * float((predicted == classes).mean()), "nsamples": len(classes)}
     intervals = {"nearest": _percent(bootstrap_mean(predicted == classes, **options))}
     predictions = SplitPredictions(name, np.arange(len(classes)), predicted, classes)
@@ -442,7 +434,7 @@ def _few_shot(
 ) -> TaskResult:
     ((name, (indices,)),) = encoded.by_split().items()
     classes = np.asarray(encoded.task.splits[name].labels, dtype=np.int64)
-    shots = few_shot(encoded.embeddings[indices], classes, **options)
+    shots = untrained.few_shot(encoded.embeddings[indices], classes, **options)
     figures = {"few_shot": 100 * shots.value, "nsamples": len(classes)}
     intervals = {"few_shot": _percent(shots.interval)}
     predictions = SplitPredictions(name, np.arange(len(classes)), shots.correct, np.ones(len(classes)))
@@ -457,10 +449,12 @@ def _search(encoded: Encoded, _protocol: Protocol, options: dict[str, Any], _: P
         raise ValueError(f"no document is relevant to the queries of {encoded.task.classes[min(missing)]!r}")
     if isinstance(encoded.baseline, BM25):
         texts = [splits[name].sentences[0] for name in ("queries", "documents")]
-        scores = hits(encoded.baseline.rank(texts[0], texts[1], min(10, len(labels))), wanted, labels)
+        scores = untrained.hits(
+            encoded.baseline.rank(texts[0], texts[1], min(10, len(labels))), wanted, labels
+        )
     else:
         queries, documents = (encoded.embeddings[sides[name][0]] for name in ("queries", "documents"))
-        scores = search(queries, documents, wanted, labels)
+        scores = untrained.search(queries, documents, wanted, labels)
     figures: dict[str, Any] = {key: 100 * float(values.mean()) for key, values in scores._asdict().items()}
     intervals = {key: _percent(bootstrap_mean(values, **options)) for key, values in scores._asdict().items()}
     figures |= {"nqueries": len(wanted), "ndocuments": len(labels)}
