@@ -51,7 +51,7 @@ from .metrics import (
     spearman,
 )
 from .precomputed import Precomputed, sentences_of
-from .ranking import Ranked, Ranking, rank
+from .ranking import Ranked, RankedEncoders, rank
 from .report import Paper, PublishedFigure, Report, plots, published, published_for, write_html
 from .statistics.correlation_tests import paired_bootstrap_correlation, steiger_test, williams_test
 from .statistics.significance import Comparison, mcnemar_test, paired_bootstrap, paired_t_test
@@ -76,7 +76,7 @@ __all__ = [
     "Protocol",
     "PublishedFigure",
     "Ranked",
-    "Ranking",
+    "RankedEncoders",
     "Report",
     "Split",
     "Task",

@@ -14,7 +14,7 @@ from .report.report import Report
 from .report.tables import markdown, markdown_row, percent
 from .statistics.comparison import Compared, by_holm, row_of, rows_of_task
 
-__all__ = ["Ranked", "Ranking", "rank"]
+__all__ = ["Ranked", "RankedEncoders", "rank"]
 
 
 class Ranked(NamedTuple):
@@ -38,7 +38,7 @@ class Ranked(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Ranking(Mapping[str, tuple[Ranked, ...]]):
+class RankedEncoders(Mapping[str, tuple[Ranked, ...]]):
     """Result of `sentencode.rank`: for each task and average, the encoders from the best to the worst.
 
     Attributes:
@@ -104,12 +104,12 @@ class Ranking(Mapping[str, tuple[Ranked, ...]]):
         return self.to_markdown()
 
     def __repr__(self) -> str:
-        return f"Ranking({len(self.encoders)} encoders on {', '.join(self.rows)})"
+        return f"RankedEncoders({len(self.encoders)} encoders on {', '.join(self.rows)})"
 
 
 def rank(
     reports: Sequence[Report], *, confidence: float = 0.95, resamples: int = 2000, seed: int = 1111
-) -> Ranking:
+) -> RankedEncoders:
     """Rank encoders on every task and average that all reports have.
 
     Each encoder is compared with the best of the task by the paired bootstrap, as in `compare`. A ranking of
@@ -179,7 +179,7 @@ def rank(
             for value, comparison in zip(values, comparisons, strict=True)
         ]
         rows[average.label], figures[average.label] = _ranked(names, tests, confidence), average.figure
-    return Ranking(tuple(names), rows, figures, skipped, confidence)
+    return RankedEncoders(tuple(names), rows, figures, skipped, confidence)
 
 
 def _against_best(results: Sequence[TaskResult], options: dict[str, Any]) -> list[Compared] | None:
