@@ -39,10 +39,11 @@ def bar(**options: Any) -> Any:
 
 
 def _tqdm() -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # in a notebook without ipywidgets, which `auto` does without
-        from tqdm.auto import tqdm
-    return tqdm
+    if "tqdm.auto" not in sys.modules:  # other threads share the filters of warnings: once is enough
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # in a notebook without ipywidgets, which `auto` does without
+            import tqdm.auto  # noqa: F401
+    return sys.modules["tqdm.auto"].tqdm
 
 
 def _file() -> Any:

@@ -184,15 +184,15 @@ def rank(
 
 def _against_best(results: Sequence[TaskResult], options: dict[str, Any]) -> list[Compared] | None:
     """The bootstrap of the task's score, of the best encoder (a) against each one (b)."""
-    best = results[0]
-    for result in results[1:]:
-        row = _of_score(best, result, options)
-        if row is None:
-            return None
-        if row.b > row.a:
-            best = result
-    rows = [_of_score(best, result, options) for result in results]
-    return [row for row in rows if row is not None]
+    rows = _against(results[0], results, options)
+    best = max(range(len(rows)), key=lambda i: _known(rows[i].b), default=0)
+    return (_against(results[best], results, options) if best else rows) or None
+
+
+def _against(a: TaskResult, results: Sequence[TaskResult], options: dict[str, Any]) -> list[Compared]:
+    rows = [_of_score(a, result, options) for result in results]
+    known = [row for row in rows if row is not None]
+    return known if len(known) == len(rows) else []
 
 
 def _of_score(a: TaskResult, b: TaskResult, options: dict[str, Any]) -> Compared | None:
@@ -203,11 +203,16 @@ def _of_score(a: TaskResult, b: TaskResult, options: dict[str, Any]) -> Compared
 
 
 def _ranked(names: Sequence[str], tests: Sequence[Compared], confidence: float) -> tuple[Ranked, ...]:
-    first = max(range(len(tests)), key=lambda i: tests[i].b)
+    first = max(range(len(tests)), key=lambda i: _known(tests[i].b))
     others = [i for i in range(len(tests)) if i != first]
     corrected = by_holm([tests[i] for i in others])
     rows = [Ranked(names[first], tests[first].b, 0.0, None, math.nan, True)]
     for i, test in zip(others, corrected, strict=True):
         tied = test.p_holm > 1 - confidence
         rows.append(Ranked(names[i], test.b, test.difference, test.interval, test.p_holm, tied))
-    return tuple(sorted(rows, key=lambda row: -row.score))
+    return tuple(sorted(rows, key=lambda row: -_known(row.score)))
+
+
+def _known(score: float) -> float:
+    """The score; an undefined correlation comes last."""
+    return -math.inf if math.isnan(score) else score

@@ -8,6 +8,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -118,3 +119,16 @@ def test_tasks_that_not_all_have(three):
 def test_refused(three, change, error, message):
     with pytest.raises(error, match=message):
         se.rank(change(three))
+
+
+def test_tasks_without_a_score_are_skipped():
+    class Constant:
+        def encode(self, sentences):
+            return np.ones((len(sentences), 4), np.float32)
+
+    encoders = {"constant": Constant(), "good": made.Noisy(0.05)}
+    reports = [se.evaluate(one, made.scores(), name=name, resamples=100) for name, one in encoders.items()]
+    ranking = se.rank(reports, resamples=100)
+    assert not ranking
+    assert "constant gave the same embedding" in ranking.skipped["similar"]
+    assert "similar: not compared" in ranking.to_markdown()
