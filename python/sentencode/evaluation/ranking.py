@@ -56,6 +56,9 @@ class RankedEncoders(Mapping[str, tuple[Ranked, ...]]):
     confidence: float = 0.95
 
     def __getitem__(self, task: str) -> tuple[Ranked, ...]:
+        if task not in self.rows:
+            why = self.skipped.get(task, f"the tasks are {', '.join(self.rows)}")
+            raise KeyError(f"{task} was not compared: {why}")
         return self.rows[task]
 
     def __iter__(self) -> Iterator[str]:
@@ -66,7 +69,7 @@ class RankedEncoders(Mapping[str, tuple[Ranked, ...]]):
 
     def tied(self, task: str) -> list[str]:
         """Names of the encoders that are not significantly worse than the best, which is the first."""
-        return [row.encoder for row in self.rows[task] if row.tied]
+        return [row.encoder for row in self[task] if row.tied]
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON values."""

@@ -132,3 +132,5 @@ def test_tasks_without_a_score_are_skipped():
     assert not ranking
     assert "constant gave the same embedding" in ranking.skipped["similar"]
     assert "similar: not compared" in ranking.to_markdown()
+    with pytest.raises(KeyError, match="similar was not compared: constant gave the same embedding"):
+        ranking.tied("similar")
