@@ -27,10 +27,12 @@ def test_pages_of_the_documentation_are_up_to_date_and_begin_briefly(path):
     assert path.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_index_is_up_to_date():
+def test_the_index_and_the_readme_are_up_to_date():
     assert len(PAGES) == 8
     order = ("aae", "rnn-cnn", "pooling", "nmt", "laes", "distill")
-    assert page.index([FOLDER / f"{name}.json" for name in order]) in (FOLDER / "index.md").read_text()
+    table = page.index([FOLDER / f"{name}.json" for name in order])
+    assert table in (FOLDER / "index.md").read_text()
+    assert table.replace("](", "](docs/results/") in (FOLDER.parents[1] / "README.md").read_text()
 
 
 def test_a_page_of_a_new_run(tmp_path, capsys):
