@@ -46,9 +46,9 @@ class Words:
     """The words of sentences: vectors [n, d], and where each sentence begins."""
 
     def __init__(self, vectors: se.WordVectors, table: np.ndarray, texts: list[str]) -> None:
-        split = Tokenizer("punctuation")(texts)
+        split = Tokenizer("punctuation", lowercase=True)(texts)
         known = [[word for word in words if word in vectors] or ["."] for words in split]
-        self.words = [[word.lower() for word in words] for words in known]
+        self.words = known
         self.lengths = np.array([len(words) for words in known])
         self.starts = np.concatenate([[0], np.cumsum(self.lengths)[:-1]])
         self.ends = self.starts + self.lengths - 1
@@ -109,8 +109,8 @@ def question_words(texts: list[str]) -> Features:
                 break
         return found
 
-    split = Tokenizer("punctuation")(texts)
-    counts = Counter(key for words in split for key in keys([word.lower() for word in words]))
+    split = Tokenizer("punctuation", lowercase=True)(texts)
+    counts = Counter(key for words in split for key in keys(words))
     columns = {key: i for i, (key, _) in enumerate(counts.most_common(PAIRS))}
 
     def features(w: Words) -> np.ndarray:
@@ -177,7 +177,7 @@ def main() -> None:
     target = teacher_rows(teacher, texts)
     target = target / np.linalg.norm(target, axis=1, keepdims=True)
     vectors = se.WordVectors.distill(teacher, texts, tokenizer="punctuation")
-    table = np.asarray(vectors.matrix, np.float32)
+    table = vectors.matrix(vectors.words)
 
     def words_of(some: list[str]) -> Words:
         return Words(vectors, table, some)
@@ -207,7 +207,7 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp())
     for name, (embed, held_out) in rows.items():
         encoder = Encoder(words_of, embed)
-        report = evaluator(encoder, name, evaluator.tasks, folder / "report.json", tokens=False)
+        report = evaluator(encoder, name, evaluator.tasks, folder / f"{name}.json", tokens=False)
         scores = {task: score["value"] for task, score in headlines(report).items()}
         scores["years"] = float(np.mean([scores.pop(year) for year in YEARS]))
         results.append({"row": name, "cosine": held_out, **scores})
