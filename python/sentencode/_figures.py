@@ -96,7 +96,11 @@ def forest(
     points: Sequence[tuple[float, Interval]],
     groups: Sequence[str],
     colours: Mapping[str, str],
-) -> None:
+    *,
+    marks: Sequence[float | None],
+    margins: Sequence[float | None],
+    bands: Sequence[float | None],
+) -> dict[str, Any]:
     """Draw a forest plot: an estimate with its interval per row, and a line at zero.
 
     Args:
@@ -105,19 +109,37 @@ def forest(
         points: Estimate and interval of each row.
         groups: Group of each row, which chooses its colour.
         colours: Colour of each group, in the order of the legend.
+        marks: A second value of each row, a diamond; None for none.
+        margins: Half the width of an interval around 0 whose ends are marked.
+        bands: Half the width of a grey band around 0, truncated at the axes; its value is on the right.
+
+    Returns:
+        The groups, "mark", "margin" and "band" that are there, for a legend.
     """
+    handles: dict[str, Any] = {}
     axes.axvline(0, color="0.6", lw=0.8)
     for group, colour in colours.items():
         rows = [row for row, name in enumerate(groups) if name == group]
         if rows:
             values = np.array([points[row][0] for row in rows])
             ends = np.array([points[row][1] for row in rows]).T  # [2, rows]
-            axes.errorbar(
-                values, rows, xerr=abs(ends - values), fmt="o", color=colour, capsize=3, label=group
+            handles[group] = axes.errorbar(
+                values, rows, xerr=abs(ends - values), fmt="|", color=colour, capsize=3
             )
+    for row, (mark, margin) in enumerate(zip(marks, margins, strict=True)):
+        if mark is not None:
+            (handles["mark"],) = axes.plot(mark, row, "D", color="C0", markersize=5, ls="none")
+        if margin is not None:
+            (handles["margin"],) = axes.plot((-margin, margin), (row, row), "|", color="black", markersize=11)
+    axes.set_xlim(axes.get_xlim())  # bands may be wider
+    for row, band in enumerate(bands):
+        if band is not None:
+            handles["band"] = axes.barh(row, 2 * max(band, 0), 0.8, -max(band, 0), color="0.88", zorder=0)
+            at = axes.get_yaxis_transform()
+            axes.text(1.01, row, f"{band:+.1f}", transform=at, va="center", fontsize=7, color="0.4")
     axes.set_yticks(range(len(labels)), map(literal, labels), fontsize=7)
     axes.set_ylim(len(labels) - 0.4, -0.6)
-    axes.legend(loc="best", fontsize=8)
+    return handles
 
 
 def lines(

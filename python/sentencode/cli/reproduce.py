@@ -200,7 +200,7 @@ class Aae(_Trained):
     """
 
     NAME = "aae"
-    TABLES = "1, 2, 3, cost"
+    TABLES = "1, 2, 3, findings, cost"
     ROW = "mean-max-aae"
     TRAINED = "all eight rows"
     END = "70"
@@ -301,7 +301,7 @@ class Nmt(_Trained):
     """
 
     NAME = "nmt"
-    TABLES = "4, 5, 6, 7, correlations, distances, cost"
+    TABLES = "4, 5, 6, 7, findings, correlations, distances, cost"
     ROW = "de-attn-attn-8-heads"
     END = "8 epochs each"
     PARALLEL = ("de", "cs")

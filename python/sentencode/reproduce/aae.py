@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from .claims import Claim, Claims
 from .controls import CONTROLS
 from .family import Family
 from .rows import Row, untrained
@@ -59,6 +61,27 @@ ROWS = {
     "untrained mean-max AAE": untrained(_AAE["mean-max AAE"]),
 }
 
+_ACCURACIES = ("MR", "CR", "SST2", "TREC", "MRPC", "SICKEntailment")
+_OLDER = ("MR", "CR", "TREC", "MRPC")  # that are published of the older autoencoders
+_BEST = "mean-max AAE"
+
+
+def _better(name: str, row: str, other: str, tasks: Sequence[str] = _ACCURACIES) -> Claim:
+    return Claim(name, row, other, tasks, within=None)
+
+
+_CLAIMS = (
+    _better("better than the average of words, with a classifier", _BEST, "average of words"),
+    _better("better than the average of words, without one", _BEST, "average of words", ("STS14",)),
+    *(_better("attention is better than recurrence", f"{name} AAE", f"{name} RAE") for name in _POOLINGS),
+    *(_better("mean and max together are best", _BEST, f"{name} AAE") for name in ("mean", "max")),
+    *(
+        _better("better than the older autoencoders", _BEST, name, _OLDER)
+        for name in ("LSTM SDAE", "CNN-LSTM AE")
+    ),
+)
+_CLAIMED = tuple(dict.fromkeys(row for claim in _CLAIMS for row in (claim.row, claim.other)))
+
 FAMILY = Family(
     name="aae",
     rows=ROWS,
@@ -90,6 +113,7 @@ FAMILY = Family(
         ),
         "2": Averages("Table 2: macro and micro averages of accuracy", "2", of="1"),
         "3": Scores("Table 3: poolings, and recurrent networks in place of attention", "3"),
+        "findings": Claims("The paper's findings, and whether they hold here", _CLAIMED),
         "cost": Cost(
             "Section 4.4: parameters, and time of training",
             "section 4.4",
@@ -98,5 +122,6 @@ FAMILY = Family(
     },
     remarks=("STS14 is the mean of its subsets, weighted by their sizes.",),
     options={"unit_words": False},
+    claims=_CLAIMS,
 )
 reproduce = FAMILY.reproduce

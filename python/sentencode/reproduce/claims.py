@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from .._extras import require
-from .._figures import forest, new_figure
+from .._figures import forest, legend, new_figure
 from ..evaluation import Report as Evaluated
 from ..evaluation import paired_t_test
 from ..evaluation.statistics.joint_bootstrap import resampled_mean
 from .report import Report, Table
 from .results_folder import Result
 from .score_tables import Scores
-from .tables import MISSING, TableText, differing
+from .tables import MISSING, TableText, differing, filled_columns
 
 __all__ = [
     "CLAIM_HEADER",
@@ -30,11 +31,22 @@ __all__ = [
     "evaluated_claims",
     "forest_plot",
     "published_difference",
+    "rules",
+    "untrained_control",
 ]
 
 _DIGITS = 4  # of stored differences
 _SEED = 1111  # of the bootstrap, as in `evaluate`
-CLAIM_HEADER = ["claim", "compared", "paper", "ours (95 % interval)", "verdict", "why"]
+_SEEDS_TESTED = 3  # fewest seeds of a t-test over seeds
+CLAIM_HEADER = [
+    *("claim", "compared", "paper", "margin", "training gave", "ours (95 % interval)", "verdict", "why"),
+]
+_COLOURS = {"holds": "C2", "undecided": "0.35", "differs": "C3"}
+_LEGEND = {
+    "mark": "the paper's",
+    "margin": "margin of equally good",
+    "band": "what training gave (number at the right)",
+}
 
 
 @dataclass(frozen=True)
@@ -45,7 +57,7 @@ class Claim:
         name: Name, as in "Finding I".
         row: Row that the claim is about.
         other: Row that it is compared with.
-        tasks: Tasks of the mean.
+        tasks: Tasks of the mean, or columns of scores, as in `"en-de bleu"`.
         within: Largest difference, in points, of rows that count as equally good. None: the claim is that
             `row` is better.
     """
@@ -56,61 +68,89 @@ class Claim:
     tasks: Sequence[str]
     within: float | None = 1.0
 
-    def verdict(self, low: float, high: float) -> str:
-        """The verdict that follows from the interval of the difference, in points."""
+    def verdict(self, low: float, high: float, trained: float | None = None) -> str:
+        """The verdict that follows from the interval of the difference, in points.
+
+        Args:
+            low: Lower end.
+            high: Upper end.
+            trained: What training gave over the untrained encoder. If that is not more than `within`, the
+                run cannot decide whether rows are equally good. None: unknown.
+        """
         if self.within is None:
             return "holds" if low > 0 else "differs" if high < 0 else "undecided"
+        if trained is not None and trained <= self.within:
+            return "undecided"
         if -self.within <= low and high <= self.within:
             return "holds"
         return "differs" if low > self.within or high < -self.within else "undecided"
 
 
 def evaluated_claims(
-    claims: Sequence[Claim], reports: Mapping[str, Sequence[Path]], resamples: int
+    claims: Sequence[Claim], report: Report, reports: Mapping[str, Sequence[Path]], resamples: int
 ) -> list[Result]:
     """The difference of each claim, with its interval and verdict; claims with a missing row are left out.
 
     The variance of a difference has two parts: one of resampled test examples, the same for both rows, and
     one of the training seeds. The latter is pooled over all rows, because each row has few seeds, and
-    Student's t accounts for their number. With one seed each it is unknown and left out.
+    Student's t accounts for their number. With one seed each it is unknown and left out. Where evaluation
+    reports are missing, the intervals of both rows' scores are combined as if they were independent.
 
     Args:
         claims: The claims.
+        report: The results of the rows.
         reports: Row -> files of its evaluation reports, one for each seed.
         resamples: Number of bootstrap resamples.
     """
-    read = {row: [Evaluated.load(path) for path in paths] for row, paths in reports.items()}
+    differences = _Differences(report, reports, resamples)
     evaluated = []
     for claim in claims:
-        both = [read.get(row, []) for row in (claim.row, claim.other)]
-        tasks = tuple(task for task in claim.tasks if all(task in run for run in (*both[0], *both[1])))
-        if not (both[0] and both[1] and tasks):
+        difference = differences.between(claim.row, claim.other, claim.tasks)
+        if difference is None:
             continue
-        means = [np.stack([_mean(run, tasks, resamples) for run in runs]) for runs in both]  # [seeds, 1 + R]
-        difference = means[0].mean(0) - means[1].mean(0)
-        between = _between_seeds(
-            [[_mean(run, tasks, 1)[0] for run in runs if set(tasks) <= set(run)] for runs in read.values()]
-        )
-        tested = _tested(both, tasks[0]) if claim.within is None and len(claim.tasks) == 1 else {}
-        half = _half_width(difference[1:].var(), between, [len(runs) for runs in both])
-        value = float(difference[0])
+        tasks, control = difference["tasks"], untrained_control(report, claim.row)
+        trained = None if control is None else differences.between(claim.row, control, tasks)
+        if trained is not None and trained["tasks"] == tasks:
+            difference["trained"] = {
+                "control": control,
+                **{key: trained[key] for key in ("value", "low", "high")},
+            }
+        gain = difference.get("trained", {}).get("value")
+        tested = claim.within is None and len(claim.tasks) == 1
         evaluated.append(
             {
                 "claim": claim.name,
                 "row": claim.row,
                 "other": claim.other,
-                "tasks": list(tasks),
                 "of": len(claim.tasks),
-                "seeds": min(map(len, both)),
                 "within": claim.within,
-                "value": round(value, _DIGITS),
-                "low": round(value - half, _DIGITS),
-                "high": round(value + half, _DIGITS),
-                "verdict": claim.verdict(value - half, value + half),
-                **tested,
+                **difference,
+                "verdict": claim.verdict(difference["low"], difference["high"], gain),
+                **(differences.tested(claim.row, claim.other, tasks[0]) if tested else {}),
             }
         )
     return evaluated
+
+
+def untrained_control(report: Report, name: str) -> str | None:
+    """The computed untrained network that is most similar to a row, None if there is none.
+
+    It has the same corpus and class if possible, then the fewest other options, then the nearest width.
+    """
+    rows = report.rows
+
+    def distance(control: str) -> tuple[bool, bool, int, float]:
+        row, other = rows[name], rows[control]
+        options = {key for both in (row.options, other.options) for key in both}
+        differing = sum(row.options.get(key) != other.options.get(key) for key in options)
+        dims = [report.of(one)[0].get("dim") or 1 for one in (name, control)]
+        width = abs(math.log(dims[0] / dims[1]))
+        return row.corpus != other.corpus, row.kind != other.kind, differing, width
+
+    if not report.of(name) or not rows[name].trained:
+        return None
+    controls = [one for one, row in rows.items() if row.kind and not row.trained and report.of(one)]
+    return min(controls, key=distance, default=None)
 
 
 def published_difference(report: Report, finding: Result) -> float | None:
@@ -120,27 +160,88 @@ def published_difference(report: Report, finding: Result) -> float | None:
             continue
         lines = table.lines or {row: (row,) for row in report.rows}
         names = [[line for line, rows in lines.items() if finding[side] in rows] for side in ("row", "other")]
-        if not all(names):
-            continue
-        both = [table.published(report, lines[0]) for lines in names]
-        means = [_published_mean(figures, finding["tasks"]) for figures in both]
-        if None not in means:
-            return round(means[0] - means[1], _DIGITS)  # type: ignore[operator]
+        if all(names):
+            both = [table.published(report, of[0]) for of in names]
+            means = [_points(figures, both[0].keys() & both[1].keys(), finding["tasks"]) for figures in both]
+            if len(means[0]) == len(finding["tasks"]):
+                return round(fmean(means[0].values()) - fmean(means[1].values()), _DIGITS)
     return None
 
 
-def _published_mean(figures: Mapping[str, str], tasks: Sequence[str]) -> float | None:
-    """The mean over tasks of the published accuracies, and of the correlations times 100."""
-    means = []
+def _points(figures: Mapping[str, Any], columns: Collection[str], tasks: Sequence[str]) -> dict[str, float]:
+    """The figure of each task in points: percent, or the mean of the correlations times 100.
+
+    Args:
+        figures: Column -> figure.
+        columns: Columns that are read.
+        tasks: Tasks or columns; those without a figure are left out.
+    """
+    points = {}
     for task in tasks:
-        if f"{task} accuracy" in figures:
-            means.append(float(figures[f"{task} accuracy"]))
-        elif f"{task} pearson" in figures:
-            both = [figures[f"{task} {r}"] for r in ("pearson", "spearman") if f"{task} {r}" in figures]
-            means.append(100 * sum(map(float, both)) / len(both))
-        else:
+        if percent := {task, f"{task} accuracy"} & set(columns):
+            points[task] = float(figures[percent.pop()])
+        elif r := [column for column in (f"{task} pearson", f"{task} spearman") if column in columns]:
+            points[task] = 100 * fmean(float(figures[column]) for column in r)
+    return points
+
+
+class _Differences:
+    """Differences between rows: over the same resampled examples if there are reports, else of scores."""
+
+    def __init__(self, report: Report, reports: Mapping[str, Sequence[Path]], resamples: int) -> None:
+        self.report, self.resamples = report, resamples
+        self.read = {row: [Evaluated.load(path) for path in paths] for row, paths in reports.items()}
+
+    def between(self, row: str, other: str, tasks: Sequence[str]) -> Result | None:
+        """The mean difference over the tasks that both have, its interval, and the number of seeds."""
+        both = [self.read.get(name, []) for name in (row, other)]
+        common = [task for task in tasks if all(task in run for run in (*both[0], *both[1]))]
+        if not (both[0] and both[1] and common):
+            return self._of_scores(row, other, tasks)
+        means = [
+            np.stack([_mean(run, common, self.resamples) for run in runs]) for runs in both
+        ]  # [S, 1 + R]
+        difference = means[0].mean(0) - means[1].mean(0)
+        rows = [[run for run in runs if set(common) <= set(run)] for runs in self.read.values()]
+        seeds = _between_seeds([[_mean(run, common, 1)[0] for run in runs] for runs in rows])
+        half = _half_width(difference[1:].var(), seeds, [len(runs) for runs in both])
+        return {"tasks": common, "seeds": min(map(len, both)), **_interval(float(difference[0]), half)}
+
+    def _of_scores(self, row: str, other: str, tasks: Sequence[str]) -> Result | None:
+        """The same from the intervals of both rows' scores, as if they were independent."""
+        both = [self.report.intervals(name) for name in (row, other)]
+        common = {column for column in both[0] if all("low" in scores.get(column, {}) for scores in both)}
+        values = [{c: score["value"] for c, score in scores.items()} for scores in both]
+        halves = [{c: (scores[c]["high"] - scores[c]["low"]) / 2 for c in common} for scores in both]
+        means = [_points(figures, common, tasks) for figures in values]
+        widths = [_points(figures, common, tasks).values() for figures in halves]
+        if not means[0]:
             return None
-    return sum(means) / len(means)
+        difference = fmean(means[0].values()) - fmean(means[1].values())
+        return {
+            "tasks": list(means[0]),
+            "seeds": min(len(self.report.of(name)) for name in (row, other)),
+            **_interval(difference, math.hypot(*widths[0], *widths[1]) / len(means[0])),
+            "paired": False,
+        }
+
+    def tested(self, row: str, other: str, task: str) -> Result:
+        """One-tailed paired t-tests of accuracies: over examples (means of the seeds), and over seeds."""
+        results = [[run[task] for run in self.read.get(name, []) if task in run] for name in (row, other)]
+        if not all(results) or any(result.headline != "acc" for runs in results for result in runs):
+            return {}
+        outputs = [[result.predictions["test"] for result in runs] for runs in results]
+        correct = [np.mean([run.per_seed == run.gold for run in runs], axis=(0, 1)) for runs in outputs]
+        p = {"examples": paired_t_test(*correct).p_one_tailed}
+        accuracies = [[result.figure("acc") for result in runs] for runs in results]
+        if len(accuracies[0]) == len(accuracies[1]) >= _SEEDS_TESTED:
+            p["seeds"] = paired_t_test(*accuracies).p_one_tailed
+        return {"p": p}
+
+
+def _interval(value: float, half: float) -> Result:
+    ends = {"value": value, "low": value - half, "high": value + half}
+    return {name: round(end, _DIGITS) for name, end in ends.items()}
 
 
 def _mean(report: Evaluated, tasks: Sequence[str], resamples: int) -> npt.NDArray[np.float64]:
@@ -149,20 +250,6 @@ def _mean(report: Evaluated, tasks: Sequence[str], resamples: int) -> npt.NDArra
     if means is None:
         raise ValueError(f"the report on {report.encoder} does not hold the predictions for each example")
     return means
-
-
-def _tested(both: Sequence[Sequence[Evaluated]], task: str) -> Result:
-    """One-tailed paired t-tests of accuracies: over examples (means of the seeds), and over seeds."""
-    results = [[run[task] for run in runs] for runs in both]
-    if any(result.headline != "acc" for runs in results for result in runs):
-        return {}
-    outputs = [[result.predictions["test"] for result in runs] for runs in results]
-    correct = [np.mean([run.per_seed == run.gold for run in runs], axis=(0, 1)) for runs in outputs]
-    p = {"examples": paired_t_test(*correct).p_one_tailed}
-    accuracies = [[result.figure("acc") for result in runs] for runs in results]
-    if len(accuracies[0]) == len(accuracies[1]) > 1:
-        p["seeds"] = paired_t_test(*accuracies).p_one_tailed
-    return {"p": p}
 
 
 class _Variance(NamedTuple):
@@ -190,26 +277,37 @@ def _half_width(examples: float, seeds: _Variance, counts: Sequence[int]) -> flo
 
 
 def forest_plot(findings: Sequence[Result]) -> Any:
-    """A figure of the differences of claims with their intervals, one below the other.
+    """A figure of the claims, one below the other, with a panel for each unit.
+
+    It shows the paper's difference as a dot, ours with its interval, the margin of "equally good", and as a
+    grey band around 0 what training gave over the untrained encoder.
 
     Args:
-        findings: Results of `evaluated_claims`, at least one.
+        findings: Results of `evaluated_claims` or of tables, at least one.
 
     Raises:
         ImportError: matplotlib is not installed.
     """
-    figure, (axes,) = new_figure(8.5, 0.8 + 0.42 * len(findings))
-    for y, finding in enumerate(findings):
-        if finding["within"] is not None:
-            axes.barh(y, 2 * finding["within"], 1, -finding["within"], color="0.93", lw=0)
-    forest(
-        axes,
-        [f"{finding['row']}\nminus {finding['other']}" for finding in findings],
-        [(finding["value"], (finding["low"], finding["high"])) for finding in findings],
-        [finding["verdict"] for finding in findings],
-        {"holds": "C2", "undecided": "0.5", "differs": "C3"},
-    )
-    axes.set_xlabel("mean difference in points, 95 % interval; grey: equally good")
+    units: dict[str, list[Result]] = {}
+    for finding in findings:
+        units.setdefault(finding.get("unit", "difference in points"), []).append(finding)
+    height = 1.2 + 0.42 * max(map(len, units.values()))
+    figure, panels = new_figure(8.5 * len(units), height, len(units))
+    handles: dict[str, Any] = {}
+    for axes, (unit, shown) in zip(panels, units.items(), strict=True):
+        handles |= forest(
+            axes,
+            [_compared(finding, "\nminus ") for finding in shown],
+            [(finding["value"], (finding["low"], finding["high"])) for finding in shown],
+            [finding["verdict"] for finding in shown],
+            _COLOURS,
+            marks=[finding.get("paper") for finding in shown],
+            margins=[finding.get("within") for finding in shown],
+            bands=[finding.get("trained", {}).get("value") for finding in shown],
+        )
+        axes.set_xlabel(f"{unit}, 95 % interval")
+    shown_handles = {_LEGEND.get(name, f"ours: {name}"): handle for name, handle in handles.items()}
+    legend(figure, shown_handles, loc="outside lower center", ncols=len(handles), fontsize=8)
     return figure
 
 
@@ -230,8 +328,10 @@ class Claims(Table):
         tested = any("p" in finding for finding in report.findings)
         yield (
             self.title,
-            CLAIM_HEADER + ["p over examples", "p over seeds"] * tested,
-            [claim_cells(finding) + _levels(finding) * tested for finding in report.findings],
+            *filled_columns(
+                CLAIM_HEADER + ["p over examples", "p over seeds"] * tested,
+                [claim_cells(finding) + _levels(finding) * tested for finding in report.findings],
+            ),
         )
 
     def pictures(self, report: Report) -> Iterator[tuple[str, Any]]:
@@ -243,17 +343,12 @@ class Claims(Table):
         """How the verdicts follow, and their counts."""
         if not report.findings:
             return
-        yield (
-            "Claims: differences of means over tasks, in percent or correlation times 100 (mean of Pearson's "
-            "and Spearman's). The intervals cover test examples (the same resamples for both rows) and seeds "
-            '(variance pooled over rows; unknown with one seed). "Equally good" holds if the interval is '
-            'within one point and differs if it is outside; "better" holds if it is above 0 and differs if '
-            "it is below. Everything else is undecided."
-        )
+        yield rules(report.findings)
+        yield "Intervals cover test examples and seeds (variance pooled over rows; unknown with one seed)."
         if any("p" in finding for finding in report.findings):
             yield (
                 "p: one-tailed paired t-test over test examples (each with the mean of the seeds), and over "
-                "seeds."
+                f"seeds, if there are {_SEEDS_TESTED} or more."
             )
         for name in dict.fromkeys(finding["claim"] for finding in report.findings):
             findings = [finding for finding in report.findings if finding["claim"] == name]
@@ -263,25 +358,62 @@ class Claims(Table):
             yield f"{name}, over {', '.join(tasks)}: {verdicts} of {len(findings)}."
 
 
+def rules(findings: Sequence[Result]) -> str:
+    """How verdicts follow from the intervals, to be read before the results."""
+    differences = [finding for finding in findings if "unit" not in finding]
+    margins = sorted({one["within"] for one in differences if one["within"] is not None})
+    parts = ["Differences are in points: percent, or correlation times 100."]
+    if any(one["within"] is None for one in differences):
+        parts.append(
+            '"Better" holds if the 95 % interval is above 0 and differs if it is below; else it is undecided.'
+        )
+    if margins:
+        parts.append(
+            f'Margin of "equally good", chosen before the run: {", ".join(f"{x:g}" for x in margins)}. '
+            "It holds if the interval is within the margin, and differs if it is outside. "
+            "If training gave no more than the margin, it is undecided."
+        )
+    if any("trained" in one for one in differences):
+        parts.append('"Training gave": the first row minus the most similar untrained network, same tasks.')
+    if any("paired" in one for one in differences):
+        parts.append(
+            "Intervals from stored scores treat rows as independent, so they are wider than paired ones, "
+            "and do not cover seeds."
+        )
+    return " ".join(parts)
+
+
 def claim_cells(finding: Result) -> list[str]:
     """The cells of a finding below `CLAIM_HEADER`."""
-    paper = finding.get("paper")
-    reasons = []
-    if finding["verdict"] == "undecided":
-        within = finding["within"]
-        reasons.append("interval contains 0" if within is None else f"interval exceeds ±{within:g}")
+    paper, within, gain = finding.get("paper"), finding.get("within"), finding.get("trained", {}).get("value")
+    reasons = list(finding.get("reasons", ()))
+    if finding["verdict"] == "undecided" and "unit" not in finding:
+        if within is None:
+            reasons.append("interval contains 0")
+        elif gain is not None and gain <= within:
+            reasons.append(f"training gave only {gain:+.1f}")
+        else:
+            reasons.append(f"interval exceeds ±{within:g}")
     if len(finding["tasks"]) < finding["of"]:
         reasons.append(f"{len(finding['tasks'])} of {finding['of']} tasks")
     if finding["seeds"] == 1:
         reasons.append("one seed")
     return [
         finding["claim"],
-        f"{finding['row']} / {finding['other']}",
-        MISSING if paper is None else f"{paper:+.1f}",
+        _compared(finding, " / "),
+        MISSING if paper is None else f"{paper:+.{2 if 'unit' in finding else 1}f}",
+        MISSING if within is None else f"±{within:g}",
+        MISSING if gain is None else f"{gain:+.1f}",
         differing(finding, 2),
         finding["verdict"],
         ", ".join(reasons),
     ]
+
+
+def _compared(finding: Result, separator: str) -> str:
+    """The compared rows, and the task if it is one."""
+    task = f", {finding['tasks'][0]}" if len(finding["tasks"]) == 1 else ""
+    return str(finding.get("compared") or f"{finding['row']}{separator}{finding['other']}{task}")
 
 
 def _levels(finding: Result) -> list[str]:

@@ -229,17 +229,30 @@ class Family(Experiment):
                 todo.append((name, label, functools.partial(bench.result, name, row, seed)))
         return todo
 
+    def findings(
+        self, report: Report, reports: Mapping[str, Sequence[Path]] | None = None, resamples: int = 2000
+    ) -> list[Result]:
+        """The verdicts on the claims, with the paper's differences, and those of tables.
+
+        Args:
+            report: The results of the rows.
+            reports: Row -> files of its evaluation reports. None: intervals are those of the scores.
+            resamples: Number of bootstrap resamples.
+        """
+        findings = evaluated_claims(self.claims, report, reports or {}, resamples)
+        findings = [{**finding, "paper": published_difference(report, finding)} for finding in findings]
+        return [*findings, *(one for table in report.tables.values() for one in table.findings(report))]
+
     def _findings(self, bench: Bench, results: Sequence[Result]) -> list[Result]:
-        """The verdicts on the claims."""
-        claimed = {row for claim in self.claims for row in (claim.row, claim.other)}
+        """The verdicts on the claims, from the evaluation reports of their rows and of untrained networks."""
+        compared = {row for claim in self.claims for row in (claim.row, claim.other)}
+        compared |= {name for name, row in self.rows.items() if row.kind and not row.trained}
         reports: dict[str, list[Path]] = {}
         for result in results:
-            row = result["row"]
-            if row in claimed and "missing" not in result:
-                reports.setdefault(row, []).append(bench.report_of(row, result["seed"]))
-        findings = evaluated_claims(self.claims, reports, bench.evaluator.resamples)
-        every = self.report(results, bench.results.settings)
-        return [{**finding, "paper": published_difference(every, finding)} for finding in findings]
+            if result["row"] in compared and "missing" not in result:
+                path = bench.report_of(result["row"], result["seed"])
+                reports.setdefault(result["row"], []).append(path)
+        return self.findings(self.report(results, bench.results.settings), reports, bench.evaluator.resamples)
 
     def _compare(self, bench: Bench, results: Sequence[Result], resamples: int) -> None:
         """Adds to each result its difference to the baseline with the same seed, or else the first one."""

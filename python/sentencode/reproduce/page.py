@@ -8,9 +8,9 @@ The numbers come from the results. A key `page` of the file holds what a person 
 | date, machine, commands | how the results were computed |
 | budget | rows `[what, here, paper]`: how much of the paper's budget was used |
 | setup | rows `[what, here, paper]` of other differences |
-| claims | rows below `claims.CLAIM_HEADER`, where the results have no findings |
-| why | claim -> why it is undecided or differs |
-| picture, alt | `points` with `labels` and a `line`, or `report`, and its description |
+| claims | claims that are no findings: name, compared rows, paper, ours, verdict, why |
+| why | claim -> what a verdict does not say |
+| picture, alt | `points` with `labels` and a `line`, or `report`; without, the findings; its description |
 | tables, folded | names of tables that are open, and of those that are folded |
 | extra | tables with `title`, `header`, `rows`, which do not follow from the results |
 | notes | sentences |
@@ -31,12 +31,14 @@ from ..files import as_path, read_json, whole_file
 from . import claims
 from .papers import PAPERS
 from .report import Report
-from .tables import filled_columns, markdown_table
+from .tables import MISSING, filled_columns, markdown_table
 
 __all__ = ["index", "markdown", "write_pages"]
 
 Content = dict[str, Any]
 _BAR = 20  # characters
+_ALT = "Differences: the paper's, ours with 95 % intervals, and what training gave"
+_VERDICT = claims.CLAIM_HEADER.index("verdict")
 
 
 def write_pages(files: Sequence[str | os.PathLike[str]]) -> list[Path]:
@@ -80,10 +82,12 @@ def markdown(content: Content, name: str = "results") -> str:
         f"**{page.get('verdict') or _counted(content)}**",
     ]
     if _has_picture(content):
-        parts.append(f"![{page.get('alt', 'Differences of means with their 95 % intervals')}]({name}.png)")
+        parts.append(f"![{page.get('alt', _ALT)}]({name}.png)")
     shown, rest = _claims(content)
     if shown:
-        parts += ["## Claims", _text_table(claims.CLAIM_HEADER, shown)]
+        findings = content.get("findings", ())
+        rules = [claims.rules(findings)] if findings else []
+        parts += ["## Claims", *rules, _text_table(claims.CLAIM_HEADER, shown)]
     if "budget" in page:
         parts += ["## Share of the paper's budget", _text_table(["", "here", "paper", "used"], _budget(page))]
     report, folded = (
@@ -117,7 +121,7 @@ def index(files: Sequence[str | os.PathLike[str]]) -> str:
         page = content["page"]
         if "paper" not in page:
             continue
-        counts = Counter(row[4] for part in _claims(content) for row in part)
+        counts = Counter(row[_VERDICT] for part in _claims(content) for row in part)
         verdicts = [str(counts[verdict]) for verdict in ("holds", "differs", "undecided")]
         (what, *_), used = page["budget"][0], _budget(page)[0][-1]
         rows.append(
@@ -149,15 +153,14 @@ def _counted(content: Content) -> str:
 def _claims(content: Content) -> tuple[list[list[str]], list[list[str]]]:
     """The cells of the claims; those that the paper has a difference for, and the others."""
     page = content.get("page", {})
-    if "claims" in page:
-        return page["claims"], []
     parts: tuple[list[list[str]], list[list[str]]] = ([], [])
     for finding in content.get("findings", ()):
         cells = claims.claim_cells(finding)
-        if finding["verdict"] != "holds":
-            cells[-1] = "; ".join(filter(None, [cells[-1], page.get("why", {}).get(finding["claim"])]))
+        cells[-1] = "; ".join(filter(None, [cells[-1], page.get("why", {}).get(finding["claim"])]))
         parts[finding.get("paper") is None].append(cells)
-    return parts if parts[0] else (parts[1], [])
+    shown, rest = parts if parts[0] else (parts[1], [])
+    added = [[*cells[:3], MISSING, MISSING, *cells[3:]] for cells in page.get("claims", ())]
+    return [*shown, *added], rest
 
 
 def _budget(page: Content) -> list[list[str]]:
@@ -209,12 +212,10 @@ def _picture(content: Content) -> bytes:
     spec = content.get("page", {}).get("picture")
     if spec == "report":
         return _report(content, None).figure()
-    if spec is None:
-        compared = [finding for finding in content["findings"] if finding.get("paper") is not None]
-        figure = claims.forest_plot(compared or content["findings"])
-    else:
-        figure = _points(**spec)
-    return rendered(figure, "png")
+    if spec is not None:
+        return rendered(_points(**spec), "png")
+    compared = [finding for finding in content["findings"] if finding.get("paper") is not None]
+    return rendered(claims.forest_plot(compared or content["findings"]), "png")
 
 
 def _points(points: Sequence[tuple[str, float, int]], labels: Mapping[str, str], line: float) -> Any:

@@ -34,6 +34,10 @@ class Table:
         """Figures of the rows that were computed, with the names of their files."""
         return iter(())
 
+    def findings(self, report: Report) -> Iterator[Result]:
+        """Verdicts on claims that are not differences between rows."""
+        return iter(())
+
 
 @dataclass(frozen=True)
 class Report:

@@ -139,6 +139,10 @@ _CONTROLS = {
     **{name: replace(row, further=True) for name, row in CONTROLS.items()},
     "SIF": Row(trained=False, make=lambda vectors: SIF(vectors, statistics="evaluated")),
     "untrained RNN-CNN": untrained(_TABLE_1["predict-all-words CNN"]),
+    **{
+        f"untrained RNN-CNN, {name}": untrained(_TABLE_1[f"predict-all-words CNN, {name}"])
+        for name in ("max only", "double-sized encoder", "max only, double-sized encoder")
+    },
     "untrained large RNN-CNN": untrained(_TABLE_2["large RNN-CNN"]),
 }
 ROWS = {**_TABLE_1, **_TABLE_2, **_HYPER, **_CONTROLS}
@@ -175,6 +179,13 @@ _CLAIMS = (
     Claim(
         "mean and max are better than max",
         "predict-all-words CNN, double-sized encoder",
+        "predict-all-words CNN, max only, double-sized encoder",
+        _TASKS_1,
+        within=None,
+    ),
+    Claim(
+        "mean and max are better than max, same width",
+        "predict-all-words CNN",
         "predict-all-words CNN, max only, double-sized encoder",
         _TASKS_1,
         within=None,

@@ -284,7 +284,7 @@ def test_several_seeds(folder, vectors, tmp_path):
     ("arguments", "message"),
     [
         ({"rows": ["median-aae"]}, "no row is named 'median-aae'; there are mean-aae"),
-        ({"tables": ["4"]}, "no table is named '4'; there are 1, 2, 3, cost"),
+        ({"tables": ["4"]}, "no table is named '4'; there are 1, 2, 3, findings, cost"),
         ({"size": "huge"}, "size must be one of cpu, paper, got 'huge'"),
         ({"seeds": []}, "seeds must be different numbers, at least one"),
         ({"seeds": [1, 1]}, "seeds must be different numbers"),

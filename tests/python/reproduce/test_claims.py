@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 
 from sentencode.evaluation import Report, Split, Task, evaluate, task_kind
-from sentencode.reproduce.claims import Claim, _between_seeds, _half_width, evaluated_claims
+from sentencode.reproduce import claims
+from sentencode.reproduce.claims import Claim, _between_seeds, _half_width
+from sentencode.reproduce.report import Report as Reproduced
+from sentencode.reproduce.rows import Row, untrained
 
 
 @pytest.mark.parametrize(
@@ -26,6 +29,13 @@ from sentencode.reproduce.claims import Claim, _between_seeds, _half_width, eval
 )
 def test_verdicts(within, interval, verdict):
     assert Claim("", "a", "b", ("MR",), within).verdict(*interval) == verdict
+
+
+@pytest.mark.parametrize(
+    ("trained", "verdict"), [(None, "holds"), (1.1, "holds"), (1.0, "undecided"), (-3.0, "undecided")]
+)
+def test_rows_that_training_changed_little_are_not_equally_good(trained, verdict):
+    assert Claim("", "a", "b", ("MR",), within=1.0).verdict(-0.9, 0.9, trained) == verdict
 
 
 class Predictor:
@@ -64,8 +74,13 @@ def reports(tmp_path_factory):
     return by_name
 
 
+def evaluated_claims(compared, reports, resamples, rows=None, results=()):
+    report = Reproduced(results, {}, {}, "", rows or {})
+    return claims.evaluated_claims(compared, report, reports, resamples)
+
+
 def test_differences_are_those_of_the_means(reports):
-    claims = [
+    compared = [
         Claim("same", "good", "as good", ("TREC",), within=3.0),
         Claim("other", "good", "bad", ("TREC",)),
         Claim("better", "good", "bad", ("TREC",), within=None),
@@ -73,7 +88,7 @@ def test_differences_are_those_of_the_means(reports):
         Claim("not there", "good", "nothing", ("TREC",)),
         Claim("no task", "good", "bad", ("MR",)),
     ]
-    by_claim = {one["claim"]: one for one in evaluated_claims(claims, reports, 200)}
+    by_claim = {one["claim"]: one for one in evaluated_claims(compared, reports, 200)}
     assert set(by_claim) == {"same", "other", "better", "worse"}
     verdicts = {name: one["verdict"] for name, one in by_claim.items()}
     assert verdicts == {"same": "holds", "other": "differs", "better": "holds", "worse": "differs"}
@@ -81,7 +96,7 @@ def test_differences_are_those_of_the_means(reports):
     assert by_claim["same"]["low"] < 0 < by_claim["same"]["high"]  # seeds vary
     assert 15 < by_claim["better"]["low"] < by_claim["better"]["value"] < by_claim["better"]["high"] < 35
     assert by_claim["worse"]["value"] == -by_claim["better"]["value"]
-    assert evaluated_claims(claims, reports, 200) == list(by_claim.values())
+    assert evaluated_claims(compared, reports, 200) == list(by_claim.values())
 
 
 def test_differences_are_paired(reports):
@@ -117,3 +132,84 @@ def test_intervals_cover_the_true_difference_at_their_level(seeds, examples):
         half = _half_width(examples, _between_seeds(rows.tolist()), [seeds, seeds])
         inside += abs(difference) <= half
     assert 0.935 <= inside / runs <= 0.975
+
+
+ROWS = {
+    "trained": Row("RNNCNN", {"pooling": "max"}),
+    "wide": Row("RNNCNN"),
+    "untrained": untrained(Row("RNNCNN")),
+    "untrained wide": untrained(Row("RNNCNN")),
+    "other corpus": untrained(Row("RNNCNN", {"pooling": "max"}, corpus="reviews")),
+    "words": Row(trained=False, make=lambda vectors: vectors),
+}
+
+
+def stored(name, dim, cr, pearson):
+    """A result with intervals of 2 points to each side."""
+    scores = {"CR accuracy": {"value": cr, "low": cr - 2, "high": cr + 2}}
+    scores["STS14 pearson"] = {"value": pearson, "low": pearson - 0.02, "high": pearson + 0.02}
+    return {"row": name, "seed": 0, "dim": dim, "scores": scores}
+
+
+def test_stored_scores_make_findings_with_what_training_gave():
+    results = [
+        *(stored("trained", 300, 75.0, 0.5), stored("wide", 600, 74.0, 0.45), stored("words", 100, 70, 0.2)),
+        *(stored("untrained", 300, 74.0, 0.3), stored("untrained wide", 600, 74.0, 0.44)),
+    ]
+    compared = [
+        Claim("wider", "wide", "trained", ("CR", "STS14", "MR"), within=None),
+        Claim("equal", "wide", "trained", ("CR",), within=9.0),
+        Claim("words", "trained", "words", ("STS14 pearson",), within=None),
+    ]
+    wider, equal, words = evaluated_claims(compared, {}, 20, ROWS, results)
+    assert (wider["tasks"], wider["of"], wider["paired"]) == (["CR", "STS14"], 3, False)
+    assert wider["value"] == -3.0  # the mean of -1 and -5
+    assert wider["high"] - wider["value"] == pytest.approx(np.sqrt(4 * 2**2) / 2)
+    assert wider["trained"]["control"] == "untrained wide"
+    assert wider["trained"]["value"] == 0.5
+    assert wider["verdict"] == "differs"
+    assert (equal["trained"]["value"], equal["verdict"]) == (0.0, "undecided")
+    assert claims.claim_cells(equal)[3:5] == ["±9", "+0.0"]
+    assert claims.claim_cells(equal)[-1] == "training gave only +0.0, one seed"
+    assert words["trained"]["control"] == "untrained"
+    assert "Margin" in claims.rules([equal])
+    assert "Margin" not in claims.rules([wider])
+
+
+def test_the_control_is_the_most_similar_untrained_network():
+    results = [stored(name, 300, 70, 0.2) for name in ROWS]
+    report = Reproduced(results, {}, {}, "", ROWS)
+    assert claims.untrained_control(report, "trained") == "untrained"  # of the same corpus
+    assert claims.untrained_control(report, "words") is None
+    without = Reproduced(results[:2], {}, {}, "", ROWS)
+    assert claims.untrained_control(without, "trained") is None
+
+
+def test_evaluation_reports_say_what_training_gave(reports):
+    rows = {"good": Row("RNNCNN"), "as good": Row("RNNCNN"), "bad": untrained(Row("RNNCNN"))}
+    results = [{"row": name, "seed": 0, "dim": 2, "scores": {}} for name in rows]
+    claim = Claim("", "good", "as good", ("TREC",), within=3.0)
+    (finding,) = evaluated_claims([claim], reports, 200, rows, results)
+    (better,) = evaluated_claims([Claim("", "good", "bad", ("TREC",))], reports, 200, rows, results)
+    assert finding["trained"] == {"control": "bad"} | {key: better[key] for key in ("value", "low", "high")}
+    assert finding["verdict"] == "holds"
+
+
+def test_forest_plot_has_the_papers_difference_ours_and_what_training_gave():
+    pytest.importorskip("matplotlib")
+    finding = {"claim": "I", "row": "a", "other": "b", "value": 0.5, "low": -0.5, "high": 1.5}
+    finding |= {
+        "tasks": ["CR"],
+        "verdict": "undecided",
+        "within": 1.0,
+        "paper": 2.0,
+        "trained": {"value": 30.0},
+    }
+    figure = claims.forest_plot([finding, {**finding, "trained": {"value": -1.0}, "paper": None}])
+    (axes,) = figure.axes
+    assert axes.get_xlim()[0] > -2
+    assert axes.get_xlim()[1] < 3  # the band does not set the scale
+    assert [bar.get_width() for bar in axes.patches] == [60.0, 0.0]
+    assert [text.get_text() for text in axes.texts] == ["+30.0", "-1.0"]
+    (names,) = ([text.get_text() for text in legend.get_texts()] for legend in figure.legends)
+    assert {"ours: undecided", "the paper's"} < set(names)

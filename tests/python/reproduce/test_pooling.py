@@ -207,12 +207,8 @@ def test_findings_have_paired_tests(reproduction):
         correct.append(np.mean([test.predicted == test.gold for test in of_seeds], axis=0))
     p = findings[GENERALIZED, MAX]["p"]
     assert p["examples"] == pytest.approx(paired_t_test(*correct).p_one_tailed)
-    means = [
-        [result["scores"]["SNLI accuracy"]["value"] for result in report.of(row)]
-        for row in (GENERALIZED, MAX)
-    ]
-    assert p["seeds"] == pytest.approx(paired_t_test(*means).p_one_tailed)
-    assert f"| {p['examples']:.2g} | {p['seeds']:.2g} |" in report.markdown()
+    assert "seeds" not in p  # two are too few
+    assert f"| {p['examples']:.2g} |" in report.markdown()
 
 
 def test_figures_are_plotted(reproduction, folder):

@@ -107,7 +107,7 @@ def test_findings_of_computed_rows(done):
         "small RNN-CNN, reviews",
         "predict-all-words CNN",
     ) in findings  # where MR, CR or SST2 are there
-    assert len(findings) == 4 + 6 + 2 + 1 + reviews  # I, II, poolings and width
+    assert len(findings) == 4 + 6 + 3 + 1 + reviews  # I, II, poolings and width
     sampling = findings["autoregressive RNN, Always Sampling", "autoregressive RNN, Teacher-Forcing"]
     tasks = sampling["tasks"]
     means = [
