@@ -306,8 +306,9 @@ def forest_plot(findings: Sequence[Result]) -> Any:
             bands=[finding.get("trained", {}).get("value") for finding in shown],
         )
         axes.set_xlabel(f"{unit}, 95 % interval")
-    shown_handles = {_LEGEND.get(name, f"ours: {name}"): handle for name, handle in handles.items()}
-    legend(figure, shown_handles, loc="outside lower center", ncols=len(handles), fontsize=8)
+    names = {**{verdict: f"ours: {verdict}" for verdict in _COLOURS}, **_LEGEND}
+    handles = {text: handles[name] for name, text in names.items() if name in handles}
+    legend(figure, handles, loc="outside lower center", ncols=len(handles), fontsize=8)
     return figure
 
 
@@ -362,7 +363,7 @@ def rules(findings: Sequence[Result]) -> str:
     """How verdicts follow from the intervals, to be read before the results."""
     differences = [finding for finding in findings if "unit" not in finding]
     margins = sorted({one["within"] for one in differences if one["within"] is not None})
-    parts = ["Differences are in points: percent, or correlation times 100."]
+    parts = ["Differences are in points: percent, BLEU, or correlation times 100."]
     if any(one["within"] is None for one in differences):
         parts.append(
             '"Better" holds if the 95 % interval is above 0 and differs if it is below; else it is undecided.'
@@ -379,6 +380,10 @@ def rules(findings: Sequence[Result]) -> str:
         parts.append(
             "Intervals from stored scores treat rows as independent, so they are wider than paired ones, "
             "and do not cover seeds."
+        )
+    if len(differences) < len(findings):
+        parts.append(
+            "Claims on correlations require p < 0.05 over all groups of metrics (permutations of encoders)."
         )
     return " ".join(parts)
 
@@ -412,7 +417,7 @@ def claim_cells(finding: Result) -> list[str]:
 
 def _compared(finding: Result, separator: str) -> str:
     """The compared rows, and the task if it is one."""
-    task = f", {finding['tasks'][0]}" if len(finding["tasks"]) == 1 else ""
+    task = f", {finding['tasks'][0].replace('_', ' ')}" if len(finding["tasks"]) == 1 else ""
     return str(finding.get("compared") or f"{finding['row']}{separator}{finding['other']}{task}")
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy.typing as npt
 
 from .._figures import heat_map, new_figure, scatter
 from .report import Report, Table
+from .results_folder import Result
 from .tables import MISSING, TableText
 
 __all__ = ["Correlations", "permutation_test"]
@@ -20,22 +20,15 @@ __all__ = ["Correlations", "permutation_test"]
 _SEED = 1111  # as in `evaluate`
 _RESAMPLES = 2000
 _PERMUTATIONS = 10_000
+_LEVEL = 0.05  # of a verdict, divided by the number of groups
 _FEWEST = 4  # encoders of a correlation
 _FEWEST_RESAMPLED = (
     8  # encoders of an interval: of fewer, too many resamples hold two or three different ones
 )
 Floats = npt.NDArray[np.float64]
-Correlated = Callable[[Floats, Floats, Floats], Floats]  # BLEU, heads, metrics -> correlations
 
-# From the paper's text: one correlation, or mean and deviation over metrics.
-_PAPER = {
-    ("de", "heads and BLEU"): "0.31",
-    ("cs", "heads and BLEU"): "0.87",
-    ("cs", "metrics of vectors with each other"): "0.78 ± 0.32",
-    ("cs", "BLEU and metrics of vectors"): "-0.57 ± 0.31",
-    ("cs", "heads and metrics of vectors"): "-0.81 ± 0.12",
-    ("de", "heads and metrics of vectors"): "-0.18 ± 0.19",
-}
+# From the paper's text.
+_HEADS_AND_BLEU = {"de": "0.31", "cs": "0.87"}
 
 
 class _Encoders(NamedTuple):
@@ -49,82 +42,105 @@ class _Encoders(NamedTuple):
     values: Floats  # [encoders, metrics]
 
 
+class _Compared(NamedTuple):
+    """A variable of encoders, and metrics that it is correlated with."""
+
+    metrics: list[str]
+    one: Floats  # [encoders]
+    values: Floats  # [encoders, metrics]
+
+    def signs(self) -> str:
+        """How many correlations are negative."""
+        correlations = _with(self.one, self.values)
+        return f"{int((correlations < 0).sum())} of {len(correlations)}"
+
+
 @dataclass(frozen=True)
 class Correlations(Table):
     """The paper's question: whether BLEU and the quality of embeddings are in opposition.
+
+    Each group of metrics is tested, because groups may have correlations of opposite sign.
 
     Attributes:
         title: Title of the table.
         bleu: Target language -> column of its BLEU.
         rows: Target language -> rows that translate and have embeddings.
         heads: Row with inner attention -> number of heads.
-        metrics: Columns of the metrics of embeddings; those that all rows have are used.
+        groups: Group -> columns of its metrics; those that all rows have are used.
         average: Column of figure 3.
+        published: Target language -> the paper's tables of its rows.
     """
 
     title: str
     bleu: Mapping[str, str]
     rows: Mapping[str, Sequence[str]]
     heads: Mapping[str, int]
-    metrics: Sequence[str]
+    groups: Mapping[str, Sequence[str]]
     average: str
+    published: Mapping[str, Sequence[str]]
 
     def content(self, report: Report) -> Iterator[TableText]:
         """The table of mean correlations, and that of BLEU with each metric."""
         means, each = [], []
+        paper = self._papers(report)
         for language, encoders in self._languages(report):
-            every = np.ones(len(encoders.names), np.bool_)
-            with_heads = np.isfinite(encoders.heads)
-            questions: dict[str, tuple[Correlated, npt.NDArray[np.bool_]]] = {
-                "heads and BLEU": (lambda b, h, v: _with(h, b[:, None]), with_heads),
-                "metrics of vectors with each other": (lambda b, h, v: _pairwise(v), every),
-                "BLEU and metrics of vectors": (lambda b, h, v: _with(b, v), every),
-                "heads and metrics of vectors": (lambda b, h, v: _with(h, v), with_heads),
-            }
-            for question, (correlated, chosen) in questions.items():
-                if chosen.sum() < _FEWEST:
-                    continue
-                variables = encoders.bleu[chosen], encoders.heads[chosen], encoders.values[chosen]
-                values = correlated(*variables)
-                spread = f" ± {np.nanstd(values):.2f}" if len(values) > 1 else ""
-                interval = _interval(correlated, *variables)
+            for question, compared in self._questions(encoders):
+                values, printed = _with(*compared[1:]), paper.get(f"{language}, {question}")
+                text = _HEADS_AND_BLEU[language] if question == "heads and BLEU" else MISSING
+                interval = _interval(*compared[1:])
                 means.append(
                     [
                         f"{language}, {question}",
-                        str(int(chosen.sum())),
-                        f"{np.nanmean(values):.2f}{spread}",
+                        str(len(compared.one)),
+                        compared.signs(),
+                        f"{values.mean():.2f}" + (f" ± {values.std():.2f}" if len(values) > 1 else ""),
                         MISSING if interval is None else "{:.2f} to {:.2f}".format(*interval),
-                        _PAPER.get((language, question), MISSING),
+                        f"{permutation_test(*compared[1:])[1]:.3f}",
+                        text if printed is None else f"{printed.mean():.2f}",
                     ]
                 )
             values = _with(encoders.bleu, encoders.values)
             each += [[f"{language}, {m}", f"{v:.2f}"] for m, v in zip(encoders.metrics, values, strict=True)]
-        heading = ["correlation", "encoders", "mean ± deviation over metrics"]
-        yield self.title, [*heading, "95 % interval of the mean", "paper"], means
+        heading = ["correlation", "encoders", "negative", "mean ± deviation over metrics"]
+        yield self.title, [*heading, "95 % interval of the mean", "p", "paper"], means
         yield "BLEU and each metric", ["metric", "correlation"], each
 
+    def findings(self, report: Report) -> Iterator[Result]:
+        """Whether better translation makes worse embeddings, for each language and group."""
+        paper = self._papers(report)
+        for language, encoders in self._languages(report):
+            groups = {name: one for name, one in self._questions(encoders) if name.startswith("BLEU")}
+            for question, compared in groups.items():
+                mean, p = permutation_test(*compared[1:])
+                interval, printed = _interval(*compared[1:]), paper.get(f"{language}, {question}")
+                if interval is None:
+                    continue
+                sign = "holds" if mean < 0 else "differs"
+                yield {
+                    "claim": "better translation makes worse embeddings",
+                    "compared": f"{question}, {language}",
+                    "unit": "correlation over encoders",
+                    "tasks": compared.metrics,
+                    "of": len(compared.metrics),
+                    "seeds": min(len(report.of(name)) for name in encoders.names),
+                    "value": round(mean, 4),
+                    **dict(zip(("low", "high"), interval, strict=True)),
+                    "verdict": sign if p < _LEVEL / len(groups) else "undecided",
+                    "reasons": [f"p = {p:.3f}", f"{compared.signs()} metrics negative"],
+                    "paper": None if printed is None else round(float(printed.mean()), 4),
+                }
+
     def notes(self, report: Report) -> Iterator[str]:
-        """How the correlations were computed, and the answer to the paper's question."""
+        """How the correlations were computed."""
         yield (
             "Correlations are Pearson's, over encoders with an embedding; those with heads are over encoders "
             "with inner attention. Intervals resample encoders with replacement (percentiles; with ten "
             "encoders they cover the true value in about 90 % of cases, not 95 %); with fewer than "
-            f"{_FEWEST_RESAMPLED} encoders there is none. They do not cover the variance between seeds."
+            f"{_FEWEST_RESAMPLED} encoders there is none. They do not cover the variance between seeds. p is "
+            "that of the mean, by a two-sided permutation test over encoders. The paper's means are those of "
+            "its tables 4 to 6, over the metrics that they print; its text has heads and BLEU."
         )
-        for language, encoders in self._languages(report):
-            mean, p = permutation_test(encoders.bleu, encoders.values)
-            answer = (
-                "Undecided"
-                if p >= 0.05
-                else "Yes: the better the translation, the worse the vectors"
-                if mean < 0
-                else "No: the better the translation, the better the vectors"
-            )
-            yield (
-                f"Are BLEU and vectors in opposition, {language}? {answer}. The mean correlation over "
-                f"{len(encoders.metrics)} metrics and {len(encoders.names)} encoders is {mean:.2f}; "
-                f"p = {p:.3f} by a two-sided permutation test of BLEU over encoders."
-            )
+        for _, encoders in self._languages(report):
             if encoders.constant:
                 yield f"Equal for all encoders and left out: {', '.join(encoders.constant)}."
 
@@ -164,18 +180,48 @@ class Correlations(Table):
 
     def _languages(self, report: Report) -> Iterator[tuple[str, _Encoders]]:
         """The languages with enough encoders and a metric."""
+        columns = [column for group in self.groups.values() for column in group]
         for language, column in self.bleu.items():
             scores = {name: report.scores(name) for name in self.rows[language]}
             scores = {name: values for name, values in scores.items() if column in values}
             if len(scores) < _FEWEST:
                 continue
-            common = [name for name in self.metrics if all(name in values for values in scores.values())]
+            common = [name for name in columns if all(name in values for values in scores.values())]
             constant = [name for name in common if len({values[name] for values in scores.values()}) == 1]
             if metrics := [name for name in common if name not in constant]:
                 bleu = np.array([values[column] for values in scores.values()])
                 heads = np.array([self.heads.get(name, math.nan) for name in scores])
                 table = np.array([[values[name] for name in metrics] for values in scores.values()])
                 yield language, _Encoders(list(scores), metrics, constant, bleu, heads, table)
+
+    def _questions(self, encoders: _Encoders) -> Iterator[tuple[str, _Compared]]:
+        """Heads with BLEU, and both with each group of metrics; where enough encoders have them."""
+        yield from _compared("heads and BLEU", encoders.heads, encoders.bleu[:, None], ["BLEU"])
+        for name, variable in (("BLEU", encoders.bleu), ("heads", encoders.heads)):
+            for group, columns in self.groups.items():
+                metrics = [metric for metric in encoders.metrics if metric in columns]
+                values = encoders.values[:, [encoders.metrics.index(metric) for metric in metrics]]
+                yield from _compared(f"{name} and {group}", variable, values, metrics)
+
+    def papers_report(self, report: Report) -> Report:
+        """The report with the paper's figures in place of ours."""
+        results: list[Result] = []
+        for language, tables in self.published.items():
+            printed = [report.printed(table) for table in tables]
+            for row in self.rows[language]:
+                figures = [table.get(report.rows[row].printed or row, {}) for table in printed]
+                scores = {column: {"value": float(x)} for of in figures for column, x in of.items()}
+                results.append({"row": row, "seed": 0, "scores": scores})
+        return replace(report, results=[result for result in results if result["scores"]])
+
+    def _papers(self, report: Report) -> dict[str, Floats]:
+        """The correlations of the paper's figures, for each language and question."""
+        return {
+            f"{language}, {question}": _with(compared.one, compared.values)
+            for language, encoders in self._languages(self.papers_report(report))
+            for question, compared in self._questions(encoders)
+            if question != "heads and BLEU"  # which its text has
+        }
 
     @staticmethod
     def _short(report: Report, column: str) -> str:
@@ -214,29 +260,35 @@ def _correlation(a: Floats, b: Floats) -> float:
 
 
 def _with(one: Floats, values: Floats) -> Floats:
-    """The correlation of a variable with each column."""
-    return np.array([_correlation(one, column) for column in values.T])
+    """The correlation of a variable with each column; NaN for a constant."""
+    a, b = one - one.mean(), values - values.mean(0)
+    constant = (np.ptp(values, axis=0) == 0) | (np.ptp(one) == 0)
+    norms = np.where(constant, np.nan, np.linalg.norm(a) * np.linalg.norm(b, axis=0))
+    correlations: Floats = a @ b / norms
+    return correlations
 
 
-def _pairwise(values: Floats) -> Floats:
-    """The correlations of all pairs of columns."""
-    return np.array([_correlation(a, b) for a, b in itertools.combinations(values.T, 2)])
+def _compared(
+    question: str, one: Floats, values: Floats, metrics: list[str]
+) -> Iterator[tuple[str, _Compared]]:
+    """The encoders that have the variable; nothing if they are too few, or without metrics."""
+    there = np.isfinite(one)
+    if there.sum() >= _FEWEST and metrics:
+        yield question, _Compared(metrics, one[there], values[there])
 
 
-def _interval(
-    correlated: Correlated, bleu: Floats, heads: Floats, values: Floats
-) -> tuple[float, float] | None:
+def _interval(one: Floats, values: Floats) -> tuple[float, float] | None:
     """The 95 % interval of the mean over resampled encoders; None where they are too few."""
-    if len(bleu) < _FEWEST_RESAMPLED:
+    if len(one) < _FEWEST_RESAMPLED:
         return None
     rng = np.random.default_rng(_SEED)
     means: list[float] = []
     while len(means) < _RESAMPLES:
-        sample = rng.integers(len(bleu), size=len(bleu))
+        sample = rng.integers(len(one), size=len(one))
         if len(set(sample.tolist())) < _FEWEST:
             continue
-        correlations = correlated(bleu[sample], heads[sample], values[sample])
+        correlations = _with(one[sample], values[sample])
         if np.isfinite(correlations).any():
             means.append(float(np.nanmean(correlations)))
     low, high = np.percentile(means, [2.5, 97.5])
-    return float(low), float(high)
+    return round(float(low), 4), round(float(high), 4)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..evaluation import Report as Evaluated
@@ -12,6 +12,7 @@ from ..evaluation import Task, load_groups
 from ..evaluation.report.averages import Average as MeanOfTasks
 from ..evaluation.report.averages import averaged
 from ..text.ngram_model import NgramModel
+from .claims import Claim, Claims
 from .correlations import Correlations
 from .family import Family
 from .nmt_rows import CORPORA, CZECH, GERMAN, GRID, ROWS, SIZES, SOURCES, Size
@@ -35,10 +36,9 @@ _PARAPHRASES = tuple(
     for name in ("HyTER", "COCO")
     for metric in ("cluster_accuracy", "neighbour_accuracy", "inverse_davies_bouldin")
 )
-_SCORES = (
-    *(f"{task} accuracy" for task in _TASKS[:10]),
-    *(f"{task} pearson" for task in _TASKS[10:]),
-)
+_ACCURACY_COLUMNS = tuple(f"{task} accuracy" for task in _TASKS[:10])
+_CORRELATION_COLUMNS = tuple(f"{task} pearson" for task in _TASKS[10:])
+_SCORES = (*_ACCURACY_COLUMNS, *_CORRELATION_COLUMNS)
 _BLEU = {corpus: (f"en-{corpus} bleu dev", f"en-{corpus} bleu") for corpus in CORPORA}
 _VECTORS = tuple(name for name, row in ROWS.items() if row.tasks is None)
 _DISTANCES = tuple(
@@ -121,6 +121,24 @@ def _mean(report: Evaluated, name: str, tasks: Sequence[str], resamples: int) ->
 _HEADS = {
     name: int(row.options["heads"]) for name, row in ROWS.items() if row.trained and row.options.get("heads")
 }
+
+
+def _claims(corpus: str) -> Iterator[Claim]:
+    """The claims of differences between two rows, of one target language."""
+    several, one = f"{corpus}-ATTN-ATTN, 8 heads", f"{corpus}-ATTN-ATTN, 1 head"
+    for name, row, other in (
+        ("more heads translate better", several, one),
+        ("attention to all states translates better", f"{corpus}-ATTN", several),
+        ("the embedding as context translates better", f"{corpus}-FINAL-CTX", f"{corpus}-FINAL"),
+    ):
+        yield Claim(name, row, other, (_BLEU[corpus][1],), within=None)
+    for task in ("SICKEntailment", "COCO cluster_accuracy", "COCO neighbour_accuracy"):
+        yield Claim("fewer heads make better embeddings", one, several, (task,), within=None)
+
+
+_CLAIMS = tuple(claim for corpus in CORPORA for claim in _claims(corpus))
+_CLAIMED = tuple(dict.fromkeys(row for claim in _CLAIMS for row in (claim.row, claim.other)))
+
 FAMILY = Family(
     name="nmt",
     rows=ROWS,
@@ -177,6 +195,7 @@ FAMILY = Family(
             columns=(*_SCORES, "AvgAcc accuracy", "local-7 accuracy"),
             printed={"average of words": "GloVe-BOW"},
         ),
+        "findings": Claims("The paper's findings, and whether they hold here", _CLAIMED),
         "correlations": Correlations(
             "Figure 2: does better translation make worse embeddings? Pearson's correlations over encoders",
             bleu={corpus: test for corpus, (_, test) in _BLEU.items()},
@@ -185,8 +204,14 @@ FAMILY = Family(
                 for corpus in CORPORA
             },
             heads=_HEADS,
-            metrics=(*_SCORES, *_PARAPHRASES),
+            groups={
+                "classification": (*_ACCURACY_COLUMNS, "AvgAcc accuracy"),
+                "similarity": (*_CORRELATION_COLUMNS, "AvgSim correlation"),
+                "HyTER": _PARAPHRASES[:3],
+                "COCO": _PARAPHRASES[3:],
+            },
             average="local-7 accuracy",
+            published={"de": ("4", "6"), "cs": ("5", "6")},
         ),
         "distances": Scores(
             "Table 6, last lines: distance between the English training text and the tasks",
@@ -211,6 +236,7 @@ FAMILY = Family(
     further=(),
     labelled=tuple(CORPORA),
     measure=_measured,
+    claims=_CLAIMS,
 )
 
 

@@ -19,7 +19,7 @@ import sentencode as se
 from sentencode.cli import main
 from sentencode.evaluation import Report, bleu
 from sentencode.reproduce import nmt
-from sentencode.reproduce.correlations import permutation_test
+from sentencode.reproduce.correlations import _with, permutation_test
 from sentencode.reproduce.parallel import parallel_of_files
 from sentencode.text.ngram_model import NgramModel
 
@@ -180,7 +180,9 @@ def test_tables_and_figures(done):
     assert {"GloVe-BOW, paper"} <= printed
     assert f"| {COMPOUND}, ours |" in text
     assert "Translations, de: train 60, dev 10, test 12." in text
-    assert "Are BLEU and vectors in opposition, de?" in text
+    assert "| better translation makes worse embeddings |" not in text  # of five encoders
+    assert f"| more heads translate better | {COMPOUND} /" not in text  # the row with one head is missing
+    assert "| de, BLEU and classification | 4 |" in text
     assert report.settings["labels"]["de"]["text"] == {"languages": ["en", "de"], "pieces": 60}
     if importlib.util.find_spec("matplotlib") is not None:
         for name in ("fig2-de", "fig3-de", "fig4-de", "fig5-de"):
@@ -188,17 +190,10 @@ def test_tables_and_figures(done):
 
 
 def paper_figures(language):
-    """A report with the published figures."""
-    results: list[dict] = []
-    for name, row in nmt.ROWS.items():
-        system = row.printed or name
-        scores = {}
-        for table in ("4" if language == "de" else "5", "6"):
-            for column, figure in nmt.FAMILY.report([], {}).printed(table).get(system, {}).items():
-                scores[column] = {"value": float(figure)}
-        if row.corpus == language and row.trained and f"en-{language} bleu" in scores:
-            results.append({"row": name, "seed": 0, "scores": scores})
-    return nmt.FAMILY.report(results, {"labels": {}})
+    """A report with the published figures of a language."""
+    report = CORRELATIONS.papers_report(nmt.FAMILY.report([], {"labels": {}}))
+    rows = CORRELATIONS.rows[language]
+    return replace(report, results=[result for result in report.results if result["row"] in rows])
 
 
 def test_every_row_of_the_paper_is_there():
@@ -206,35 +201,52 @@ def test_every_row_of_the_paper_is_there():
         printed = nmt.FAMILY.report([], {}).printed(table)
         ours = {row.printed or name for name, row in nmt.ROWS.items() if row.corpus == language}
         assert set(printed) <= ours
-        assert len(paper_figures(language).results) == len(printed)
+        with_embeddings = [name for name in printed if not name.endswith(("-ATTN", "-TRF"))]
+        assert len(paper_figures(language).results) == len(with_embeddings)
 
 
 @pytest.mark.parametrize(
-    ("language", "question", "printed", "within"),
+    ("language", "one", "printed", "within"),
     [
-        ("de", "heads and BLEU", 0.31, 0.005),
-        ("cs", "heads and BLEU", 0.87, 0.015),  # of test; of the development set it is 0.88
-        ("cs", "BLEU and metrics of vectors", -0.57, 0.12),  # here of table 6's metrics alone
-        ("cs", "heads and metrics of vectors", -0.81, 0.05),  # the same
-        ("de", "heads and metrics of vectors", -0.18, 0.06),  # the same
+        ("cs", "BLEU", -0.57, 0.12),  # here of table 6's metrics alone
+        ("cs", "heads", -0.81, 0.05),  # the same
+        ("de", "heads", -0.18, 0.06),  # the same
     ],
 )
-def test_correlations_of_the_papers_own_figures_are_those_of_its_text(language, question, printed, within):
-    (means, _) = (table for table in CORRELATIONS.content(paper_figures(language)))
-    (row,) = [row for row in means[2] if row[0] == f"{language}, {question}"]
-    assert float(row[2].split(" ")[0]) == pytest.approx(printed, abs=within)
-    if int(row[1]) < 8:
-        assert row[3] == "-"  # too few to resample
-    else:
-        low, high = (float(end) for end in row[3].split(" to "))
-        assert low <= float(row[2].split(" ")[0]) <= high
+def test_correlations_of_the_papers_own_figures_are_those_of_its_text(language, one, printed, within):
+    ((_, encoders),) = CORRELATIONS._languages(paper_figures(language))
+    variable = {"BLEU": encoders.bleu, "heads": encoders.heads}[one]
+    there = np.isfinite(variable)
+    correlations = _with(variable[there], encoders.values[there])
+    assert correlations.mean() == pytest.approx(printed, abs=within)
+    for r, column in zip(correlations, encoders.values[there].T, strict=True):
+        assert r == pytest.approx(np.corrcoef(variable[there], column)[0, 1])
 
 
-def test_the_papers_answer_follows_from_its_figures():
-    notes = list(CORRELATIONS.notes(paper_figures("cs")))
-    assert any(
-        "opposition, cs? Yes: the better the translation, the worse the vectors" in note for note in notes
-    )
+@pytest.mark.parametrize(("language", "within"), [("de", 0.005), ("cs", 0.015)])  # of dev, cs has 0.88
+def test_heads_and_bleu(language, within):
+    (means, _) = CORRELATIONS.content(paper_figures(language))
+    (row,) = [row for row in means[2] if row[0] == f"{language}, heads and BLEU"]
+    assert float(row[3]) == pytest.approx(float(row[-1]), abs=within)
+
+
+@pytest.mark.parametrize("language", ["de", "cs"])
+def test_groups_of_the_papers_metrics_are_tested(language):
+    report = paper_figures(language)
+    (means, _) = CORRELATIONS.content(report)
+    groups = [row for row in means[2] if row[0].startswith(f"{language}, BLEU and")]
+    findings = {
+        f"{language}, {one['compared'].partition(',')[0]}": one for one in CORRELATIONS.findings(report)
+    }
+    assert [row[0] for row in groups] == list(findings)
+    for name, _, negative, mean, interval, p, paper in groups:
+        finding = findings[name]
+        assert mean.split(" ")[0] == paper == f"{finding['value']:.2f}" == f"{finding['paper']:.2f}"
+        assert interval == f"{finding['low']:.2f} to {finding['high']:.2f}"
+        assert finding["reasons"] == [f"p = {p}", f"{negative} metrics negative"]
+    holding = {name for name, finding in findings.items() if finding["verdict"] == "holds"}
+    assert holding == ({"de, BLEU and similarity"} if language == "de" else set())  # p < 0.05 / 4
+    assert all(finding["verdict"] != "differs" for finding in findings.values())
 
 
 def test_p_of_permutations_is_level():
