@@ -19,6 +19,8 @@ __all__ = ["Curve", "SplitPredictions", "TaskResult", "Wrong", "examples_of", "i
 
 # Old name, in pickles and in part in the format of reports -> attribute.
 _ATTRIBUTES = {"places": "indices", "judged": "predictions", "drawn": "resampled"}
+# Scores that represent a task without a correlation of subsets; the last one is that of results of mteb.
+_HEADLINES = ("acc", "pearson", "nn_cosine", "ap", "v_measure", "nearest", "few_shot", "ndcg10", "main_score")
 # Further scores that tables show of a task, by its headline score.
 _BELOW = {
     "acc": ("f1",),
@@ -243,7 +245,7 @@ class TaskResult(Mapping[str, Any]):
             raise KeyError(f"{self.task} has no figure: {self.error}")
         if "t2i" in self.figures:  # "acc" has all recalls
             return "t2i.r1"
-        for key in ("acc", "pearson", "nn_cosine", "ap", "v_measure", "nearest", "few_shot", "ndcg10"):
+        for key in _HEADLINES:
             if key in self.figures:
                 return key
         split = next((name for name in ("all", "test") if name in self.figures), next(iter(self.figures)))
@@ -251,7 +253,9 @@ class TaskResult(Mapping[str, Any]):
             return f"{split}.pearson"
         # Subsets are averaged in three ways; a single one is not.
         subsets = [name for name in self.figures if name != "all"]
-        return f"{subsets[0]}.pearson" if len(subsets) == 1 else f"{split}.pearson.wmean"
+        if len(subsets) == 1:
+            return f"{subsets[0]}.pearson"
+        return f"{split}.pearson.{'wmean' if subsets else 'pooled'}"  # mteb has the latter only
 
     @property
     def shown(self) -> list[str]:

@@ -35,6 +35,7 @@ KINDS = (
     "neighbours",
     "few shots",
     "search",
+    "mteb",
 )
 _UNTRAINED = {
     "ap": "duplicates",
@@ -44,6 +45,7 @@ _UNTRAINED = {
     "ndcg10": "search",
     "recall10": "search",
     "mrr10": "search",
+    "main_score": "mteb",
 }
 _COSINE = {"SICKCosine": "SICKRelatedness", "STSBenchmarkCosine": "STSBenchmark"}
 _PUBLISHED_AVERAGES = {

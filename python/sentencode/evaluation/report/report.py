@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from ...errors import FormatError
@@ -15,6 +16,7 @@ from ...files import read_json, whole_file
 from ..metrics.results import Curve, TaskResult, plain
 from .base import BaseReport
 from .html import write_html
+from .mteb import read_mteb, write_mteb
 from .reading import check_report
 from .tables import latex, markdown, markdown_row
 
@@ -110,6 +112,46 @@ class Report(BaseReport):
         except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as error:
             raise FormatError(f"{name}: a damaged report: {error}") from None
         return cls(values["encoder"], results, values["skipped"], values["facts"], curves)
+
+    def to_mteb(
+        self, folder: str | os.PathLike[str], name: str | None = None, revision: str | None = None
+    ) -> list[Path]:
+        """Write the tasks that mteb defines in the same way, as results of mteb.
+
+        These are STSBenchmark's test set, all pairs of SICK, and the STS years. The correlation is that of
+        all pairs of a task together. Other tasks are left out, with a warning.
+
+        Args:
+            folder: Folder for the results; those of this model go to `folder/<name>/<revision>`, as mteb's
+                cache has them.
+            name: Name of the model, as in "organisation/model". None: "sentencode/" and the encoder's name.
+            revision: Revision of the model. None: the encoder's fingerprint.
+
+        Returns:
+            The files, one for each task.
+
+        Raises:
+            ValueError: The report has none of these tasks.
+        """
+        fingerprint = str(self.facts.get("fingerprint") or "unknown")[:12]
+        return write_mteb(self.results, folder, name or f"sentencode/{self.encoder}", revision or fingerprint)
+
+    @classmethod
+    def from_mteb(cls, folder: str | os.PathLike[str]) -> Report:
+        """Read results of mteb, such as published ones, to show them next to others.
+
+        STSBenchmark, SICK and the STS years have the names that they have here, other tasks mteb's names and
+        main scores. There are no predictions, and so no intervals and no tests.
+
+        Args:
+            folder: Folder of a revision of a model, with a JSON file for each task.
+
+        Raises:
+            FileNotFoundError: There are no results in the folder.
+            FormatError: A file is not a result of mteb.
+        """
+        name, results = read_mteb(folder)
+        return cls(name, results)
 
     def to_html(
         self,

@@ -1,0 +1,74 @@
+"""Reports as results of mteb."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+stats = pytest.importorskip("scipy.stats")
+pytest.importorskip("sklearn")
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from reports import Noisy, classes, scores
+
+import sentencode as se
+from sentencode.errors import FormatError
+from sentencode.evaluation import Report
+
+
+@pytest.fixture
+def report():
+    tasks = [scores("STS13"), scores("STSBenchmarkCosine", ("train", "test")), classes("MR")]
+    return se.evaluate(Noisy(0.3), tasks, name="noisy", resamples=10)
+
+
+def test_scores_are_those_of_all_pairs(report, tmp_path, caplog):
+    files = report.to_mteb(tmp_path, "me/noisy", "1")
+    assert [str(path.relative_to(tmp_path)) for path in files] == [
+        "me__noisy/1/STSBenchmark.json",
+        "me__noisy/1/STS13.json",
+    ]
+    assert "as we do: MR" in caplog.text
+    years = report["STS13"].predictions.values()
+    predicted, gold = (
+        np.concatenate([getattr(part, side) for part in years]) for side in ("predicted", "gold")
+    )
+    test = report["STSBenchmarkCosine"].predictions["test"]
+    for path, (x, y) in zip(files, [(test.predicted, test.gold), (predicted, gold)], strict=True):
+        (found,) = json.loads(path.read_text())["scores"]["test"]
+        assert found["cosine_pearson"] == pytest.approx(stats.pearsonr(x, y).statistic)
+        assert found["main_score"] == found["spearman"] == pytest.approx(stats.spearmanr(x, y).statistic)
+
+
+def test_results_are_read(report, tmp_path):
+    folder = report.to_mteb(tmp_path, "me/noisy", "1")[0].parent
+    other = {"task_name": "ArguAna", "scores": {"test": [{"main_score": 0.5}, {"main_score": 0.25}]}}
+    (folder / "ArguAna.json").write_text(json.dumps(other))
+    read = Report.from_mteb(folder)
+    assert read.encoder == "me/noisy"
+    assert read["ArguAna"].figure("main_score") == 37.5
+    both = [one["STSBenchmarkCosine"].figure("test.pearson") for one in (read, report)]
+    assert both[0] == pytest.approx(both[1])
+    assert read["STS13"].headline == "all.pearson.pooled"
+    assert read["STS13"].figure("all.pearson.pooled") == pytest.approx(
+        report["STS13"].figure("all.pearson.pooled")
+    )
+    read.to_json(tmp_path / "read.json")
+    assert Report.load(tmp_path / "read.json").to_markdown() == read.to_markdown()
+    report.to_html(tmp_path / "both.html", [read])
+    assert "ArguAna" in (tmp_path / "both.html").read_text()
+    with pytest.raises(ValueError, match="results of mteb"):
+        se.evaluation.compare(report, read)
+
+
+def test_what_is_refused(report, tmp_path):
+    with pytest.raises(ValueError, match=r"no result is one of mteb's.*got MR"):
+        Report("mine", {"MR": report["MR"]}).to_mteb(tmp_path)
+    with pytest.raises(FileNotFoundError, match="has no results"):
+        Report.from_mteb(tmp_path)
+    (tmp_path / "STS12.json").write_text('{"scores": {}}')
+    with pytest.raises(FormatError, match=r"STS12\.json is not a result of mteb: KeyError: 'task_name'"):
+        Report.from_mteb(tmp_path)
