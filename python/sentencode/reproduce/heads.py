@@ -17,7 +17,15 @@ from .tables import MISSING, TableText, number, write_picture
 if TYPE_CHECKING:
     from .labelled import Labels
 
-__all__ = ["SENTENCE", "Epochs", "Heads", "head_distance", "heat_maps"]
+__all__ = [
+    "SENTENCE",
+    "Epochs",
+    "Heads",
+    "first_distance",
+    "head_distance",
+    "heat_maps",
+    "parameter_distance",
+]
 
 SENTENCE = (
     'Martin Luther King "I was not afraid of the words of the violent, but of the silence of the honest"'
@@ -35,6 +43,42 @@ def head_distance(encoder: Any, labels: Labels) -> float:
         except ValueError:  # the vocabulary has none of its words
             continue
     return round(statistics.fmean(distances), 6) if distances else 0.0
+
+
+def parameter_distance(encoder: Any) -> dict[str, float]:
+    """The mean squared distance between the matrices W1 of two heads, at initialisation and after training.
+
+    That at initialisation is of other random numbers; it varies by about 1 %.
+    """
+    weight = dict(encoder.network.named_parameters())["pooling.hidden.weight"]  # [I H, D]
+    heads = encoder.settings()["heads"]
+    start = first_distance(weight.shape[1], len(weight) // heads, heads)
+    return {"start": start, "end": _squared_distance(weight, heads)}
+
+
+def first_distance(features: int, hidden: int, heads: int) -> float:
+    """The mean squared distance between the matrices W1 of two heads at their initialisation.
+
+    Args:
+        features: Dimensions of the word vectors that are pooled.
+        hidden: Hidden units of each head.
+        heads: Number of heads.
+    """
+    import torch
+
+    from ..nn import AttentionPooling
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        weights = dict(AttentionPooling(features, hidden=hidden, heads=heads).named_parameters())
+    return _squared_distance(weights["hidden.weight"], heads)
+
+
+def _squared_distance(weight: Any, heads: int) -> float:
+    import torch
+
+    distances = torch.pdist(weight.detach().reshape(heads, -1))
+    return round(float(distances.square().mean()), 3) if heads > 1 else 0.0
 
 
 @dataclass(frozen=True)
@@ -120,15 +164,19 @@ class Heads(Table):
                 cells = [number(figures.get(step, {}).get("active"), 3) for step in ("first", "last")]
                 mu = result.get("taken", f"mu {result['config']['mu']}") if figures else MISSING
                 distance = result["scores"].get("head distance", {}).get("value")
+                squared = result.get("parameter_distance", {})
+                cells += [number(squared.get(step)) for step in ("start", "end")]
                 rows.append([name, mu.removeprefix("mu "), *cells, number(distance, 4)])
-        yield self.title, ["row", "mu", "active, first step", "active, last step", "head distance"], rows
+        header = ["row", "mu", "active, first step", "active, last step"]
+        yield self.title, [*header, "W1, start", "W1, end", "head distance"], rows
 
     def notes(self, report: Report) -> Iterator[str]:
         """Definitions."""
         yield (
             "Head distance: sqrt(mean over dimensions of sum over words of (A_i - A_j)^2), mean over pairs "
             f"of heads and {_EXAMPLES} test sentences. Active: the fraction of pairs of heads within the "
-            "margin."
+            "margin. W1: the mean squared distance between the parameter matrices of two heads, which the "
+            "penalty on them compares with the margin."
         )
 
 

@@ -9,7 +9,7 @@ The numbers come from the results. A key `page` of the file holds what a person 
 | budget | rows `[what, here, paper]`: how much of the paper's budget was used |
 | setup | rows `[what, here, paper]` of other differences |
 | claims | claims that are no findings: name, compared rows, paper, ours, verdict, why |
-| why | claim -> what a verdict does not say |
+| why | claim, or compared rows -> what a verdict does not say |
 | picture, alt | `points` with `labels` and a `line`, or `report`; without, the findings; its description |
 | tables, folded | names of tables that are open, and of those that are folded |
 | extra | tables with `title`, `header`, `rows`, which do not follow from the results |
@@ -156,7 +156,8 @@ def _claims(content: Content) -> tuple[list[list[str]], list[list[str]]]:
     parts: tuple[list[list[str]], list[list[str]]] = ([], [])
     for finding in content.get("findings", ()):
         cells = claims.claim_cells(finding)
-        cells[-1] = "; ".join(filter(None, [cells[-1], page.get("why", {}).get(finding["claim"])]))
+        why = page.get("why", {})
+        cells[-1] = "; ".join(filter(None, [cells[-1], why.get(cells[1], why.get(cells[0]))]))
         parts[finding.get("paper") is None].append(cells)
     shown, rest = parts if parts[0] else (parts[1], [])
     added = [[*cells[:3], MISSING, MISSING, *cells[3:]] for cells in page.get("claims", ())]

@@ -15,7 +15,7 @@ from ..text.corpus import Corpus
 from .claims import Claim, Claims
 from .evaluator import Adapted, speed_of
 from .family import Family
-from .heads import Epochs, Heads, head_distance, heat_maps
+from .heads import Epochs, Heads, head_distance, heat_maps, parameter_distance
 from .labelled import Examples, Labels, labels_of_files, labels_of_task
 from .report import Report
 from .results_folder import Result, file_identity
@@ -94,41 +94,29 @@ SIZES = {
     ),
 }
 
-# Corpora: suffixes of row names, names of test sets, and those of pairs.
-_CORPORA = {
-    "nli": "NLI",
-    "multinli": "MultiNLI",
-    "ratings": "ratings",
-    "age": "age",
-    "sst2": "SST-2",
-    "sst5": "SST-5",
+# Corpora: suffix of row names, and names of test sets.
+_NAMES: dict[str, tuple[str, ...]] = {
+    "nli": ("NLI", "SNLI"),
+    "multinli": ("MultiNLI", "MultiNLI-in", "MultiNLI-cross"),
+    "ratings": ("ratings", "Ratings"),
+    "age": ("age", "Age"),
+    "sst2": ("SST-2", "SST-2"),
+    "sst5": ("SST-5", "SST-5"),
 }
-_TESTS: dict[str, tuple[str, ...]] = {
-    "nli": ("SNLI",),
-    "multinli": ("MultiNLI-in", "MultiNLI-cross"),
-    "ratings": ("Ratings",),
-    "age": ("Age",),
-    "sst2": ("SST-2",),
-    "sst5": ("SST-5",),
-}
+_CORPORA = {corpus: suffix for corpus, (suffix, *_) in _NAMES.items()}
+_TESTS = {corpus: tuple(tests) for corpus, (_, *tests) in _NAMES.items()}
 _PAIRS = ("nli", "multinli")
 _TASKS = {"sst2": "SST2", "sst5": "SST5"}  # corpora from SentEval's files
 _HELD_OUT = {"nli": 1000}
 _HELD_OUT_DEFAULT = 2000
 _COSINES = ("STSBenchmarkCosine", "SICKCosine")
-_FINALISTS = (
-    "MR",
-    "CR",
-    "SUBJ",
-    "MPQA",
-    "SST2",
-    "TREC",
-    "MRPC",
-    "SICKEntailment",
-    "SICKRelatedness",
-    "STSBenchmark",
+_CLASSIFICATIONS = ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC", "SICKEntailment")
+_CORRELATIONS = ("SICKRelatedness", "STSBenchmark", "STS14")
+_TRANSFER = (*_CLASSIFICATIONS, *_CORRELATIONS)
+_TRANSFER_COLUMNS = (
+    *(f"{task} accuracy" for task in _CLASSIFICATIONS),
+    *(f"{task} pearson" for task in _CORRELATIONS),
 )
-_TRANSFER = (*_FINALISTS, "STS14")
 
 _POOLINGS = {
     "max pooling": {"pooling": "max"},
@@ -304,15 +292,12 @@ FIGURE_2 = Heads(
 
 
 def _measured(bench: Any, encoder: Any, result: Result) -> Result:
-    """The distance between the heads of a network; the speed of a student."""
+    """The distances between the heads of a network; the speed of a student."""
     row = ROWS[result["row"]]
-    labels = bench.labels(row)
-    if (
-        labels is not None
-        and labels.tests
-        and row.trained
-        and row.options.get("pooling") in ("generalized", "scalar")
-    ):
+    labels, pooling = bench.labels(row), row.options.get("pooling")
+    if labels is not None and labels.tests and row.trained and pooling in ("generalized", "scalar"):
+        if pooling == "generalized":
+            result["parameter_distance"] = parameter_distance(encoder)
         return {"head distance": {"value": head_distance(encoder, labels)}}
     if row.texts and (taught := bench.corpora.get("teacher")) is not None:
         speed = speed_of(encoder, taught.valid.sentences)
@@ -327,8 +312,7 @@ FAMILY = Family(
     tasks=(*_TRANSFER, *_COSINES),
     columns=(
         *(f"{test} accuracy" for tests in _TESTS.values() for test in tests),
-        *(f"{task} accuracy" for task in _FINALISTS[:-2]),
-        *("SICKRelatedness pearson", "STSBenchmark pearson", "STS14 pearson"),
+        *_TRANSFER_COLUMNS,
         *(f"{task} pearson" for task in _COSINES),
         *("head distance", "sentences/s speed"),
     ),
@@ -365,10 +349,7 @@ FAMILY = Family(
         "senteval": Scores(
             "SentEval: frozen encoders of NLI",
             rows=("average of words", *_SENTEVAL),
-            columns=(
-                *(f"{task} accuracy" for task in _FINALISTS[:-2]),
-                *("SICKRelatedness pearson", "STSBenchmark pearson", "STS14 pearson"),
-            ),
+            columns=_TRANSFER_COLUMNS,
         ),
         "students": Scores(
             "Students of a transformer",

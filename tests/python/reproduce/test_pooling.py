@@ -16,7 +16,7 @@ pytest.importorskip("torch")
 import sentencode as se
 from sentencode.cli import main
 from sentencode.evaluation import Labelled, Report, paired_t_test, published
-from sentencode.reproduce import evaluator, pooling
+from sentencode.reproduce import evaluator, heads, pooling
 from sentencode.reproduce.labelled import Examples, labels_of, labels_of_files
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -222,6 +222,13 @@ def test_figures_are_plotted(reproduction, folder):
     texts = [pair[1] for pair in se.evaluation.read_labelled(folder / "nli.test.tsv").sentences]
     expected = np.mean([encoder.head_distance(text) for text in texts])
     assert first["scores"]["head distance"]["value"] == pytest.approx(expected, abs=1e-5)
+    (weight,) = (
+        w for name, w in encoder.network.named_parameters() if name.endswith("pooling.hidden.weight")
+    )
+    w = weight.detach().numpy().reshape(5, -1)
+    squares = [((w[i] - w[j]) ** 2).sum() for i in range(5) for j in range(i)]
+    assert first["parameter_distance"]["end"] == pytest.approx(np.mean(squares), rel=1e-4)
+    assert first["parameter_distance"]["start"] == pytest.approx(4 * 4 * 8 / (4 + 8), rel=0.3)
     penalised = report.of(ATTENTION_PENALTY)[0]
     assert penalised["figures"]["first"]["active"] == 1.0
     assert report.of(GENERALIZED)[0]["figures"]["first"].keys() == {"penalty", "active"}
@@ -232,6 +239,12 @@ def test_figures_are_plotted(reproduction, folder):
         assert "mean distance of heads" in svg
         assert "martin" in svg.lower()
         assert not (out / "fig2-ratings.png").exists()
+
+
+@pytest.mark.parametrize(("features", "hidden", "expected"), [(200, 100, 267), (1200, 600, 1600)])
+def test_parameter_matrices_start_beyond_the_margin(features, hidden, expected):
+    distance = heads.first_distance(features, hidden, 5)
+    assert distance == pytest.approx(expected, rel=0.01)  # 4 H D / (H + D) of Xavier's initialisation
 
 
 def test_a_second_call_computes_nothing_and_other_settings_are_refused(reproduction, folder):
