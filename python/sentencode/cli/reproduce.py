@@ -228,11 +228,12 @@ class RnnCnn(_Trained):
     the same number of steps, and evaluated on the tasks whose files are available. Rows of table 2 with
     "reviews" are trained on --reviews. Prints tables 1 and 2 and the training times; --out receives them, one
     JSON file for each row, and the encoders. After Ctrl-C or a kill, --resume continues in the middle of a
-    training. Table 3 requires SNLI's training set in --data, or --nli.
+    training. Table 3 requires SNLI's training set in --data, or --nli and --nli-test: FILEs as for reproduce
+    pooling.
     """
 
     NAME = "rnn-cnn"
-    TABLES = "1, 2, 3, findings, hyper, cost"
+    TABLES = "1, 2, 3, findings, hyper, losses, cost"
     ROW = "predict-all-words-cnn"
     END = "1,500 steps each"
     CORPORA = ("reviews",)
@@ -244,14 +245,16 @@ sentencode reproduce rnn-cnn --data SentEval/data --vectors glove.840B.300d.txt 
     --valid books.valid.txt --reviews reviews.txt --reviews-valid reviews.valid.txt --table 2 --out table-2
 """
     OPTIONS: ClassVar[Options] = {
-        "--nli TRAIN DEV TEST": (Path, "files in the format of SNLI, for table 3"),
+        "--nli FILE ...": (str, "labelled pairs to train classifiers on, for table 3"),
+        "--nli-test FILE ...": (str, "to test them: SNLI's test set, then revised pairs"),
     }
 
     @classmethod
     def arguments(cls, options: argparse.Namespace) -> dict[str, Any]:
         """The arguments of the family's `reproduce`."""
-        nli = options.nli and dict(zip(("train", "dev", "test"), options.nli, strict=True))
-        return {**super().arguments(options), "nli": nli}
+        arguments = super().arguments(options)
+        files = {"train": arguments.pop("nli"), "test": arguments.pop("nli_test")}
+        return {**arguments, "nli": files if any(files.values()) else None}
 
 
 class Pooling(_Trained):

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..evaluation import load_nli_task
+from ..evaluation import Task
 from ..linear import SIF
 from .claims import Claim, Claims
 from .controls import CONTROLS
 from .family import Family
+from .labelled import labels_of_files
+from .loss_floors import FLOORS, floor_of
 from .report import Report
+from .results_folder import Result
 from .rows import Row, untrained
 from .rows import Size as CommonSize
 from .score_tables import Cost, Scores
 
 __all__ = ["FAMILY", "ROWS", "SIZES", "Size", "reproduce"]
+
+File = str | os.PathLike[str]
+_HELD_OUT = 1000  # pairs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +119,8 @@ _TABLE_1 = {
     "predict-all-words CNN, double-sized encoder": _rnn_cnn(_DOUBLE),
     "predict-all-words CNN, max only, double-sized encoder": _rnn_cnn(_DOUBLE, pooling="max"),
 }
-_NLI = "small NLI"  # a replacement for SNLI
+# Test sets of classifiers that are trained on fewer pairs than SNLI's: SNLI's, and revised pairs.
+_NLI = {"NLI": "SNLI's test, few pairs", "revised NLI": "revised pairs, few pairs"}
 # Further rows of table 2; its small encoder on books is table 1's predict-all-words CNN.
 _TABLE_2 = {
     "large RNN-CNN": replace(_rnn_cnn(_LARGE), further=True),
@@ -145,7 +152,9 @@ _CONTROLS = {
     },
     "untrained large RNN-CNN": untrained(_TABLE_2["large RNN-CNN"]),
 }
-ROWS = {**_TABLE_1, **_TABLE_2, **_HYPER, **_CONTROLS}
+# Not encoders: the loss without reading the sentence.
+_FLOORS = {name: Row(trained=False, make=lambda _: None, tasks=()) for name in FLOORS}
+ROWS = {**_TABLE_1, **_TABLE_2, **_HYPER, **_CONTROLS, **_FLOORS}
 
 _TASKS_1 = ("SICKRelatedness", "SICKEntailment", "STS14", "MRPC", "SST2", "TREC")
 _CLAIMS = (
@@ -219,6 +228,21 @@ _PRINTED = {
 }
 _CLAIMED = tuple(dict.fromkeys(row for claim in _CLAIMS for row in (claim.row, claim.other)))
 
+
+def _measured(bench: Any, encoder: Any, result: Result) -> Result:
+    """Training hours, and the loss of predicting the following words."""
+    name, row = result["row"], ROWS[result["row"]]
+    if name in _FLOORS:
+        base, (train, valid) = bench.untrained(ROWS[_BASE], result["seed"]), bench.corpora[""]
+        return {"following loss": {"value": floor_of(base, train, valid, FLOORS[name])}}
+    scores = {}
+    if "minutes" in result:
+        scores["training hours"] = {"value": result["minutes"] / 60}
+    if row.kind == "RNNCNN" and "dev" in result:
+        scores["following loss"] = {"value": result["dev"]["loss"]}
+    return scores
+
+
 FAMILY = Family(
     name="rnn-cnn",
     rows=ROWS,
@@ -237,6 +261,8 @@ FAMILY = Family(
         "MRPC f1": "MRPC F1",
         "SST2 accuracy": "SST",
         "training hours": "hours",
+        "following loss": "loss",
+        **{f"{name} accuracy": heading for name, heading in _NLI.items()},
     },
     tables={
         "1": Scores(
@@ -254,7 +280,7 @@ FAMILY = Family(
             "Table 3: inference between sentences, by a classifier of frozen embeddings",
             "3",
             rows=tuple(name for name, row in ROWS.items() if row.further),
-            columns=("SNLI accuracy", f"{_NLI} accuracy"),
+            columns=("SNLI accuracy", *(f"{name} accuracy" for name in _NLI)),
             printed={**_PRINTED, "skip-thoughts": "Skip-thoughts (Vendrov et al.)"},
             remark="Table 3: the classifier is a logistic regression of [u; v; |u - v|; u * v], SentEval's "
             "features (inferred: the paper uses that of Vendrov et al. 2015).",
@@ -264,6 +290,14 @@ FAMILY = Family(
             "Section 3.4: targets, and sizes of the networks",
             rows=(_BASE, *_HYPER, f"{_BASE}, double-sized encoder", "large RNN-CNN"),
             columns=("SICKRelatedness pearson", "SICKEntailment accuracy", "STS14 pearson", "STS14 spearman"),
+        ),
+        "losses": Scores(
+            "Loss of predicting the next 30 words, on validation sentences",
+            rows=(*_FLOORS, *_TABLE_1, "large RNN-CNN"),
+            columns=("following loss",),
+            remark="Losses are mean cross-entropies in nats per word, with unknown words. The unigram and "
+            "bigram models do not read the sentence. Decoders that predict all words, or read sampled ones, "
+            "compare with the first; teacher forcing, which reads the previous words, with the second.",
         ),
         "cost": Cost("Parameters, and time of training"),
     },
@@ -275,20 +309,28 @@ FAMILY = Family(
     further=("SNLI",),
     ordered=True,
     claims=_CLAIMS,
-    measure=lambda bench, encoder, result: (
-        {"training hours": {"value": result["minutes"] / 60}} if "minutes" in result else {}
-    ),
+    measure=_measured,
 )
 
 
-def reproduce(*args: Any, nli: Mapping[str, str | os.PathLike[str]] | None = None, **more: Any) -> Report:
+def reproduce(*args: Any, nli: Mapping[str, Sequence[File]] | None = None, **more: Any) -> Report:
     """Computes the paper's tables, see `Family.reproduce`.
 
     Args:
         *args: Arguments of `Family.reproduce`.
-        nli: Files "train", "dev" and "test" of sentence pairs for `load_nli_task`, in addition to SNLI. The
-            encoders of table 3 are evaluated on them.
+        nli: "train" and "test": files of labelled pairs as for `reproduce pooling`, in place of SNLI's, for
+            the encoders of table 3. 1,000 pairs of the first training file are held out. There are one or two
+            test files: SNLI's test set, and revised pairs.
         **more: Arguments of `Family.reproduce`.
+
+    Raises:
+        ValueError: Training or test files are missing; or as `Family.reproduce`.
     """
-    further = () if nli is None else [load_nli_task(nli, name=_NLI)]
+    further: list[Task] = []
+    if nli is not None:
+        train, test = nli.get("train") or (), nli.get("test") or ()
+        if not train or not 1 <= len(test) <= len(_NLI):
+            raise ValueError("nli: give training files, and one or two test files")
+        tests = dict(zip(_NLI, test, strict=False))
+        further = labels_of_files(train, (), tests, held_out=_HELD_OUT).tasks()
     return FAMILY.reproduce(*args, **more, further=further)

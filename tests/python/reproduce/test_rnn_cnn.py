@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import json
+import math
 import sys
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("torch")
@@ -153,21 +157,64 @@ def test_hyperparameters_are_those_of_the_rows(folder, tmp_path):
     assert sizes["no bias of words"]["with_softmax"] == sizes["no bias of words"]["without_softmax"]
 
 
-def test_large_encoders_and_controls_are_evaluated_on_inference(folder, tmp_path):
+def test_large_encoders_and_controls_are_evaluated_on_inference(folder, tmp_path, monkeypatch):
     lines = [
         f"{('entailment', 'neutral', 'contradiction')[i % 3]}\ta b c\tb {'abc'[i % 3]}" for i in range(30)
     ]
-    files = dict.fromkeys(("train", "dev", "test"), tmp_path / "pairs.tsv")
-    files["train"].write_text("\n".join(["gold_label\tsentence1\tsentence2", *lines]))
+    header = "gold_label\tsentence1\tsentence2"
+    files = {"train": [tmp_path / "train.tsv"], "test": [tmp_path / "test.tsv", tmp_path / "revised.tsv"]}
+    for of in files.values():
+        for file in of:
+            rows = (line.replace("a b c", f"{file.stem} {i}") for i, line in enumerate(lines))
+            file.write_text("\n".join([header, *rows]))
+    monkeypatch.setattr(rnn_cnn, "_HELD_OUT", 9)
     arguments = {"nli": files, "tables": ["3"], "size": replace(TINY, steps=1)}
     rows = ["large RNN-CNN", "average of words", "small RNN-CNN, reviews"]
     report = reproduce(folder, tmp_path / "out", rows=rows, **arguments)
-    evaluated = {result["row"]: "small NLI accuracy" in result["scores"] for result in report.results}
+    tests = ("NLI accuracy", "revised NLI accuracy")
+    evaluated = {result["row"]: all(t in result["scores"] for t in tests) for result in report.results}
     assert evaluated == {"large RNN-CNN": True, "average of words": True, "small RNN-CNN, reviews": False}
     assert "| large RNN-CNN, ours |" in report.markdown()
     assert "Vendrov" in report.markdown()
+    assert "SNLI's test, few pairs | revised pairs, few pairs |" in report.markdown()
     with pytest.raises(ValueError, match="tasks"):
         reproduce(folder, tmp_path / "out", rows=rows, resume=True, **{**arguments, "nli": None})
+    with pytest.raises(ValueError, match="nli: give training files, and one or two test files"):
+        reproduce(folder, tmp_path / "none", rows=rows, **{**arguments, "nli": {"train": files["train"]}})
+
+
+def test_losses_without_reading_the_sentence(folder, tmp_path):
+    rows = ["unigram model", "bigram model", "predict-all-words CNN"]
+    report = reproduce(folder, tmp_path / "out", rows=rows, tables=["losses"])
+    losses = {row: report.scores(row)["following loss"] for row in rows}
+    vocabulary = se.Vocabulary.read(tmp_path / "out" / "vocabulary.txt")
+    texts = {name: (folder / f"{name}.txt").read_text().split("\n") for name in ("books", "valid")}
+    train = [word if word in vocabulary else "<unk>" for line in texts["books"] for word in line.split()]
+    frequencies, kinds = Counter(train), len(vocabulary) + 1  # with the unknown word
+    pairs = Counter(itertools.pairwise(train))
+    continuations = Counter(second for _, second in pairs)
+
+    def after(word, previous):
+        p = (continuations[word] + 1) / (len(pairs) + kinds)
+        others = {second: n for (first, second), n in pairs.items() if first == previous}
+        if not others:
+            return p
+        seen = max(others.get(word, 0) - 0.75, 0) / sum(others.values())
+        return seen + 0.75 * len(others) / sum(others.values()) * p
+
+    single, double = [], []
+    valid = [line.split() for line in _few_in_order(Corpus(texts["valid"]), 10) if line]
+    for i in range(len(valid) - 1):
+        following = list(itertools.chain.from_iterable(valid[i + 1 :]))[:30]
+        following = [word if word in vocabulary else "<unk>" for word in following]
+        single += [-math.log((frequencies[word] + 1) / (len(train) + kinds)) for word in following]
+        double += [single[-len(following)]]
+        double += [-math.log(after(word, previous)) for previous, word in itertools.pairwise(following)]
+    assert losses["unigram model"] == pytest.approx(np.mean(single))
+    assert losses["bigram model"] == pytest.approx(np.mean(double))
+    (trained,) = report.of("predict-all-words CNN")
+    assert losses["predict-all-words CNN"] == trained["dev"]["loss"]
+    assert "| unigram model, ours |" in report.markdown()
 
 
 def test_a_second_call_computes_nothing(done, folder):
