@@ -28,16 +28,19 @@ if TYPE_CHECKING:
     from .errors import DivergedError, FormatError, NotFittedError, ZeroRowsWarning
     from .families import *
     from .linear.average import Average
+    from .linear.dict_rep import DictRep
     from .linear.laes import LAES
     from .linear.selection import Selection
     from .linear.sif import SIF
     from .linear.trained_average import TrainedAverage
     from .linear.usif import USIF
     from .models.heads import Classifier, CosineRegression, MultipleNegatives, RowRegression, Triplet
+    from .paragraph_vec import ParagraphVec
     from .quantization import quantize_embeddings
     from .saved import load
     from .search import Hits, semantic_search, similarity, similarity_pairwise
     from .text.corpus import Corpus
+    from .text.definitions import definitions
     from .text.split_sentences import split_sentences
     from .text.tokenizer import Tokenizer
     from .text.vocabulary import Vocabulary
@@ -53,13 +56,15 @@ _NAMES = {
     "encoder": ("Encoder",),
     "errors": ("DivergedError", "FormatError", "NotFittedError", "ZeroRowsWarning"),
     "evaluation": ("compare", "evaluate", "rank"),
-    "linear": ("LAES", "SIF", "USIF", "Average", "Selection", "TrainedAverage"),
+    "linear": ("LAES", "SIF", "USIF", "Average", "DictRep", "Selection", "TrainedAverage"),
     "models": tuple(families.FAMILIES),
     "models.heads": ("Classifier", "CosineRegression", "MultipleNegatives", "RowRegression", "Triplet"),
+    "paragraph_vec": ("ParagraphVec",),
     "quantization": ("quantize_embeddings",),
     "saved": ("load",),
     "search": ("Hits", "semantic_search", "similarity", "similarity_pairwise"),
     "text.corpus": ("Corpus",),
+    "text.definitions": ("definitions",),
     "text.split_sentences": ("split_sentences",),
     "text.tokenizer": ("Tokenizer",),
     "text.vocabulary": ("Vocabulary",),
@@ -76,6 +81,7 @@ __all__ = [
     "Classifier",
     "Corpus",
     "CosineRegression",
+    "DictRep",
     "DivergedError",
     "Encoder",
     "FormatError",
@@ -83,6 +89,7 @@ __all__ = [
     "Hits",
     "MultipleNegatives",
     "NotFittedError",
+    "ParagraphVec",
     "RowRegression",
     "Selection",
     "Tokenizer",
@@ -94,6 +101,7 @@ __all__ = [
     "__version__",
     "cache_dir",
     "compare",
+    "definitions",
     "distributed",
     "errors",
     "evaluate",

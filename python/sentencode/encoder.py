@@ -58,7 +58,7 @@ class Encoder(SentenceTransformersNames):
 
     def _partial_fit(self, batch: Any) -> None:
         """Trains on a batch of `text.inputs`."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no partial_fit: call fit with all sentences")
 
     def _together(self, *sides: Any) -> tuple[Encoder, tuple[Any, ...]]:
         """The encoder and the lists of sentences to encode jointly: by default, both unchanged."""

@@ -14,6 +14,7 @@ from .core_encoder import NEURAL_KINDS
 from .errors import FormatError
 from .families import FAMILIES
 from .files import as_name
+from .paragraph_vec import ParagraphVec
 from .static_models.hub import static_path
 from .static_models.reading import read_static
 from .text.tokenizer import Tokenizer
@@ -87,6 +88,8 @@ def load(
     options = _core.LoadOptions(vectors=core, trust_vectors=trust_vectors, verify=verify)
     with _reading(name):
         kind, model = _opened(name, options)
+        if kind is ParagraphVec and vectors is not None:
+            raise ValueError("has its own word vectors, and takes no others")
         params = kind._read_params(model)
         config = params["tokenizer"]
         external = config.get("split") == "external"
@@ -111,8 +114,11 @@ def _opened(name: str, options: _core.LoadOptions) -> tuple[Any, Any]:
     if kind in NEURAL_KINDS:
         neural: Any = NEURAL_KINDS[kind]
         return neural, neural._open(name, options)
-    model = _core.load_encoder(name, options)
-    return getattr(linear, model.kind), model
+    if kind == "ParagraphVec":
+        return ParagraphVec, ParagraphVec._open(name)
+    model: Any = _core.load_encoder(name, options)
+    is_dictionary = model.kind == "Average" and '"class": "DictRep"' in model.params
+    return linear.DictRep if is_dictionary else getattr(linear, model.kind), model
 
 
 @contextmanager

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from .average import Average
+from .dict_rep import DictRep
 from .laes import LAES
 from .selection import Selection
 from .sif import SIF
 from .trained_average import TrainedAverage
 from .usif import USIF
 
-__all__ = ["LAES", "SIF", "USIF", "Average", "Selection", "TrainedAverage"]
+__all__ = ["LAES", "SIF", "USIF", "Average", "DictRep", "Selection", "TrainedAverage"]
 
 
 def __dir__() -> list[str]:

@@ -22,7 +22,7 @@ __all__ = [
 OPTIMIZER_EPSILON = "optimizer_epsilon"  # the trainer's `epsilon`, as networks have an option of that name
 _EARLY_STOPPING: dict[str, Any] = {"validation_fraction": 0.1, "stop_after": 5}  # unless a preset differs
 AS_PUBLISHED: dict[str, Any] = dict.fromkeys(_EARLY_STOPPING)  # in the presets of papers
-_LINEAR = frozenset({"Average", "LAES", "SIF", "TrainedAverage", "USIF"})  # names of encoders of C++
+_LINEAR = frozenset({"Average", "DictRep", "LAES", "ParagraphVec", "SIF", "TrainedAverage", "USIF"})
 
 
 def arguments(kind: Any) -> dict[str, Any]:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
+from ..linear import DictRep
+from ..paragraph_vec import ParagraphVec
+from ..text.definitions import definitions
+from ..vectors import WordVectors
 from .claims import Claim, Claims
 from .controls import CONTROLS
 from .family import Family
-from .rows import Row, untrained
+from .rows import NotAvailableError, Row, untrained
 from .rows import Size as CommonSize
 from .score_tables import Averages, Cost, Scores
 
@@ -45,6 +50,16 @@ SIZES = {
     "paper": Size(hidden=2048, filters=800, steps=100_000),
 }
 
+
+def _of_wordnet(vectors: WordVectors) -> DictRep:
+    """A `DictRep` that is trained on the definitions of WordNet."""
+    try:
+        pairs = list(definitions())
+    except FileNotFoundError as missing:
+        raise NotAvailableError(f"{missing.filename}: {missing.strerror}") from None
+    return cast("DictRep", DictRep(vectors).fit(pairs))
+
+
 _POOLINGS = {"mean": "mean", "max": "max", "mean-max": "mean_max"}
 # The public code, which has the AAE only, normalises the embedding of each pooling.
 _HALVES = {"reference": "halves"}
@@ -57,6 +72,9 @@ ROWS = {
     **{f"{name} RAE": Row("RAE", {"pooling": pooling}) for name, pooling in _POOLINGS.items()},
     "LSTM SDAE": Row("LSTMSDAE"),  # the paper's is that of Hill et al. (2016)
     "CNN-LSTM AE": Row("CNNLSTMAE", sized={"hidden": "hidden", "filters": "filters"}),  # Gan et al. (2017)
+    "ParagraphVec DBOW": Row(trained=False, make=lambda _: ParagraphVec("dbow"), fitted=True),
+    "ParagraphVec DM": Row(trained=False, make=lambda _: ParagraphVec("dm"), fitted=True),
+    "DictRep": Row(trained=False, make=_of_wordnet),  # Hill et al. (2016)
     **CONTROLS,
     "untrained mean-max AAE": untrained(_AAE["mean-max AAE"]),
 }
@@ -109,7 +127,7 @@ FAMILY = Family(
             "Table 1: SentEval's tasks, accuracy and F1 in percent, Pearson's r",
             "1",
             rows=("mean-max AAE", *(name for name, row in ROWS.items() if not row.trained)),
-            printed={"average of words": "GloVe BOW"},
+            printed={"average of words": "GloVe BOW", "ParagraphVec DBOW": "ParagraphVec (DBOW)"},
         ),
         "2": Averages("Table 2: macro and micro averages of accuracy", "2", of="1"),
         "3": Scores("Table 3: poolings, and recurrent networks in place of attention", "3"),

@@ -100,6 +100,8 @@ class Bench:
         else:
             assert row.make is not None
             encoder = row.make(self.vectors)
+            if row.fitted:
+                encoder.fit(self._examples(row)[0][0], show_progress_bar=self.show)
         labels = self.labels(row)
         if row.kind:
             result |= self._network_results(encoder, row, seed)

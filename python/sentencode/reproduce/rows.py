@@ -85,7 +85,8 @@ class Row:
         options: Constructor arguments besides those of the size.
         sized: Constructor argument -> attribute of the `Size`.
         trained: Whether the encoder is trained.
-        make: Makes a control without a network from word vectors.
+        make: Makes an encoder without a network from word vectors.
+        fitted: Whether that encoder is fitted to the training sentences.
         normalize: Preset -> value of `encode(..., normalize=)` in the evaluation.
         corpus: Corpus that the encoder is trained on; "" for the common one.
         printed: The paper's name of the row, where that is another one.
@@ -102,6 +103,7 @@ class Row:
     sized: Mapping[str, str] = field(default_factory=lambda: {"hidden": "hidden"})
     trained: bool = True
     make: Callable[[Any], Any] | None = None
+    fitted: bool = False
     normalize: Mapping[str, str] = field(default_factory=dict)
     corpus: str = ""
     printed: str = ""

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..files import StrPath, as_path, whole_file
+from ..tensor_file import tensor_pieces
 from .card import checked_facts, model_card
 from .folded import Floats, Folded, Format
 from .splitters import tokenizer_json, with_variants
@@ -59,7 +60,7 @@ def write_folded(
     readme = model_card(facts, form, table, encoder.notes)
     with _whole_folder(target, overwrite) as folder:
         _write_json(folder / "tokenizer.json", tokenizer, indent=None)
-        _write_tensors(folder / "model.safetensors", _tensors(rows, form, dtype))
+        _write(folder / "model.safetensors", *tensor_pieces(_tensors(rows, form, dtype), {"format": "pt"}))
         _write_json(folder / "modules.json", _modules(encoder.normalize))
         if form == "model2vec":
             _write_json(folder / "config.json", _config(encoder, dtype))
@@ -160,18 +161,3 @@ def _write(path: Path, *content: bytes | memoryview) -> None:
 
 def _write_json(path: Path, content: Any, indent: int | None = 2) -> None:
     _write(path, json.dumps(content, indent=indent, ensure_ascii=False).encode())
-
-
-def _write_tensors(path: Path, tensors: dict[str, npt.NDArray[Any]]) -> None:
-    """A safetensors file: the length of the header, the header as JSON, the arrays."""
-    names = {"f4": "F32", "f2": "F16", "i1": "I8"}
-    header, end = {}, 0
-    ordered = sorted(tensors.items(), key=lambda item: -item[1].itemsize)  # which aligns them
-    for name, values in ordered:
-        begin, end = end, end + values.nbytes
-        dtype = names[values.dtype.str[1:]]
-        header[name] = {"dtype": dtype, "shape": list(values.shape), "data_offsets": [begin, end]}
-    text = json.dumps({"__metadata__": {"format": "pt"}, **header}).encode()
-    text += b" " * (-len(text) % 8)
-    arrays = (np.ascontiguousarray(values).data.cast("B") for _, values in ordered)
-    _write(path, len(text).to_bytes(8, "little"), text, *arrays)

@@ -20,7 +20,7 @@ from ..threads import num_threads
 from .stages import StageProgress, stage
 from .tables import Storage, table_of
 
-__all__ = ["Counting", "pair_counter", "train"]
+__all__ = ["Counting", "Epochs", "pair_counter", "train"]
 
 _SENTENCES = 1 << 15  # in a batch
 
@@ -149,13 +149,13 @@ def _word2vec(
         workers=num_threads(),
     )
     model.build_vocab_from_freq(dict(vocabulary.most_common()))
-    sentences = _Epochs(corpus, tokenizer, epochs, progress)
+    sentences = Epochs(corpus, tokenizer, epochs, progress)
     model.train(sentences, total_words=vocabulary.total, epochs=epochs)
     vectors: npt.NDArray[np.float32] = model.wv[vocabulary.words]
     return vectors
 
 
-class _Epochs:
+class Epochs:
     """The corpus as token lists, with a progress bar per epoch."""
 
     def __init__(

@@ -28,6 +28,7 @@ def encoders():
         "usif": se.USIF(table("int8"), components=2).fit(TEXTS),
         "laes": se.LAES(table(), mode="hidden", **laes).fit(TEXTS),
         "laes-residual": se.LAES(table(), mode="residual", **laes).fit(TEXTS),
+        "dict-rep": se.DictRep(table(), max_epochs=1, word_dropout=0).fit(TEXTS[:4], WORDS[:4]),
     }
 
 

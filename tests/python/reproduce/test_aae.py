@@ -45,6 +45,9 @@ def vectors():
 def folder(tmp_path_factory, vectors):
     root = tmp_path_factory.mktemp("aae")
     fill(root, vectors)
+    entries = [f"{i:08} 03 n 01 {word} 0 000 | the film {word}" for i, word in enumerate(WORDS)]
+    for part in ("noun", "verb", "adj", "adv"):  # WordNet
+        (root / f"data.{part}").write_text("\n".join(entries))
     return root
 
 
@@ -57,7 +60,9 @@ def reproduce(folder, vectors, out, **more):
 @pytest.fixture(scope="module")
 def done(folder, vectors, tmp_path_factory):
     out = tmp_path_factory.mktemp("out") / "aae"
-    return reproduce(folder, vectors, out), out
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("WNSEARCHDIR", str(folder))
+        return reproduce(folder, vectors, out), out
 
 
 def test_every_row_is_trained_and_evaluated(done):
@@ -93,6 +98,12 @@ def test_parameters_are_counted(done):
     assert counts["with_softmax"] - counts["without_softmax"] == 8 * words + words
     assert counts["with_softmax"] == sum(p.numel() for p in network.parameters() if p.requires_grad)
     assert report.of("untrained mean-max AAE")[0]["parameters"] == counts
+
+
+def test_a_row_without_its_dictionary_is_left_out(folder, vectors, tmp_path, monkeypatch):
+    monkeypatch.setenv("WNSEARCHDIR", str(tmp_path / "none"))
+    (result,) = reproduce(folder, vectors, tmp_path / "out", rows=["dictrep"]).results
+    assert "WordNet is not installed: apt install wordnet-base" in result["missing"]
 
 
 def test_controls(done, vectors):
