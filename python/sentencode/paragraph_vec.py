@@ -354,13 +354,15 @@ def _inferred(doc2vec: Any, words: list[str], options: dict[str, Any]) -> Floats
     """`doc2vec.infer_vector(words)` with random numbers of the words, not of Python's hash of strings."""
     from gensim.models import doc2vec_inner
 
-    train = doc2vec_inner.train_document_dm if doc2vec.dm else doc2vec_inner.train_document_dbow
+    size = options["vector_size"]
     seed = zlib.crc32(" ".join(words).encode(), options["seed"] % 2**32)
     doc2vec.random = np.random.RandomState(seed)
-    size = options["vector_size"]
     vector: Floats = ((doc2vec.random.random_sample((1, size)) - 0.5) / size).astype(np.float32)
-    fixed = {"learn_words": False, "learn_hidden": False, "doctag_vectors": vector}
+    # gensim would free buffers that are left out before it uses them.
+    buffers = [np.zeros(size, np.float32) for _ in range(1 + doc2vec.dm)]
+    fixed = {"doctag_vectors": vector, "doctags_lockf": np.ones(1, np.float32)}
+    train = doc2vec_inner.train_document_dm if doc2vec.dm else doc2vec_inner.train_document_dbow
     for rate in np.linspace(doc2vec.alpha, doc2vec.min_alpha, options["inference_epochs"]):
-        train(doc2vec, words, [0], rate, doctags_lockf=np.ones(1, np.float32), **fixed)
+        train(doc2vec, words, [0], rate, *buffers, learn_words=False, learn_hidden=False, **fixed)
     row: Floats = vector[0]
     return row

@@ -120,6 +120,13 @@ def test_training_is_reproducible_and_reads_any_source(encoder, tmp_path):
     assert not np.array_equal(other.encode(TEXTS), encoder.encode(TEXTS))
 
 
+@pytest.mark.parametrize("mode", ["dbow", "dm"])
+def test_buffers_live_as_long_as_they_are_used(mode):
+    """Those that gensim allocates itself are freed too early; large ones would crash at once."""
+    encoder = se.ParagraphVec(mode, vector_size=100_000, epochs=1, sample=0.0).fit(TEXTS[:4])
+    assert np.isfinite(encoder.encode(TEXTS[:2])).all()
+
+
 def test_presets():
     paper = se.ParagraphVec("dm", preset="paper")._options()
     assert (paper["vector_size"], paper["window"], paper["negative"]) == (400, 10, 0)
