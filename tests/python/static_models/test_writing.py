@@ -125,7 +125,7 @@ def test_folders_appear_completely(vectors, tmp_path, monkeypatch):
         raise OSError("disk full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(writing, "_write_tensors", fail)
+        patch.setattr(writing, "tensor_pieces", fail)
         with pytest.raises(OSError, match="disk full"):
             encoder.export(target, overwrite=True)
     assert os.listdir(tmp_path) == ["model"]
