@@ -108,6 +108,7 @@ def _make_neural(folder: Path, words: Any, only: Sequence[str]) -> None:
         "meanmaxaae": ("MeanMaxAAE", attending),
         "rae": ("RAE", attending),
         "rnncnn": ("RNNCNN", context),
+        "fastsent": ("FastSent", {"autoencode": True}),
         "skipthoughts": ("SkipThoughts", {"hidden": 4, "bidirectional": True}),
         "nmt": ("CompoundNMT", translating),
         "nmt-transformer": (

@@ -1,4 +1,4 @@
-"""RNN-CNN (Tang et al. 2018) and skip-thoughts (Kiros et al. 2015)."""
+"""RNN-CNN (Tang et al. 2018), skip-thoughts (Kiros et al. 2015) and FastSent (Hill et al. 2016)."""
 
 from __future__ import annotations
 
@@ -182,3 +182,25 @@ class SkipThoughts(TiedWordDecoder):
         previous_loss = self.decoder_loss(self.previous, z, previous_ids, previous_lengths)
         next_loss = self.decoder_loss(self.next, z, next_ids, next_lengths)
         return previous_loss + next_loss, int(previous_lengths.sum() + next_lengths.sum())
+
+
+class FastSent(TiedWordDecoder):
+    """FastSent (Hill et al. 2016)."""
+
+    def __init__(
+        self, words: int, features: int, autoencode: bool = False, tied: bool = False, **options: Any
+    ) -> None:
+        super().__init__(words, features, features, tied=tied, **{"word_bias": False, **options})
+        self.autoencode = autoencode
+
+    def encode(self, x: Tensor, lengths: Tensor) -> Tensor:
+        return torch.stack([words[:length].sum(0) for words, length in zip(x, lengths, strict=True)])
+
+    def loss(self, ids: Tensor, lengths: Tensor, *neighbours: Tensor) -> Any:
+        z = self.encode(self.table(ids), lengths)
+        fields = [*neighbours, *([ids, lengths] if self.autoencode else [])]
+        losses = [
+            self.cross_entropy(z[:, None].expand(-1, targets.shape[1], -1), targets, target_lengths)
+            for targets, target_lengths in zip(fields[::2], fields[1::2], strict=True)
+        ]
+        return sum(losses), int(sum(target_lengths.sum() for target_lengths in fields[1::2]))

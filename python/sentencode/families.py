@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .models.autoencoders import CNNLSTMAE, LSTMSDAE, RAE, MeanMaxAAE
     from .models.compound_nmt import CompoundNMT
-    from .models.context_encoders import RNNCNN, SkipThoughts
+    from .models.context_encoders import RNNCNN, FastSent, SkipThoughts
     from .models.generalized_pooling import GeneralizedPooling
 
 # Class -> its module in `models`. It is public as `sentencode.<class>`.
 FAMILIES = {
     "CNNLSTMAE": "autoencoders",
     "CompoundNMT": "compound_nmt",
+    "FastSent": "context_encoders",
     "GeneralizedPooling": "generalized_pooling",
     "LSTMSDAE": "autoencoders",
     "MeanMaxAAE": "autoencoders",
@@ -28,6 +29,7 @@ __all__ = [
     "RAE",
     "RNNCNN",
     "CompoundNMT",
+    "FastSent",
     "GeneralizedPooling",
     "MeanMaxAAE",
     "SkipThoughts",

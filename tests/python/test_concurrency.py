@@ -127,6 +127,7 @@ NETWORKS = {
     "MeanMaxAAE": {"hidden": 8, "heads": 2},
     "RNNCNN": {"hidden": 8, "channels": 8, "inner": 8},
     "SkipThoughts": {"hidden": 8},
+    "FastSent": {},
     "CompoundNMT": {"hidden": 8, "decoder_hidden": 8, "attention": 8, "heads": 2},
 }
 SIDES = {"CompoundNMT": 2}  # number of arguments of fit

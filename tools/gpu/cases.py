@@ -70,6 +70,7 @@ def cases() -> dict[str, Case]:
         "SkipThoughts": Case(
             "SkipThoughts", small={"hidden": 256}, paper={"hidden": 1200}, twin=("context", "SkipThoughts")
         ),
+        "FastSent": Case("FastSent", small={"autoencode": True}, twin=("context", "FastSent")),
     }
     for decoder in ("cnn", "rnn", "autoregressive_cnn", "autoregressive_rnn"):
         families[f"RNNCNN, {decoder}"] = Case(
@@ -224,6 +225,7 @@ def twin_of(case: Case, encoder: Any, device: str) -> tuple[Any, Callable[[Any],
     twin.to(device)
     fields = {
         "RNNCNN": ("tokens", "following"),
+        "FastSent": ("tokens", "previous", "next"),
         "SkipThoughts": ("tokens", "previous", "next"),
         "CompoundNMT": ("source", "target"),
     }.get(case.family, ("tokens",))
@@ -293,7 +295,7 @@ def eager_encoder(case: Case, encoder: Any, twin: Any, device: str) -> Callable[
     else:
         words, unknown = encoder.words_.words, None
         table = torch.from_numpy(np.stack([encoder.words_[word] for word in words])).to(device)
-        if case.family in ("RNNCNN", "SkipThoughts"):  # they read the rows that they have trained
+        if case.family in ("FastSent", "RNNCNN", "SkipThoughts"):  # they read the rows that they have trained
             learnt = encoder.network.state_dict()["table.weight"].to(device)
             ids = {word: i for i, word in enumerate(words)}
             chosen = torch.tensor([ids[word] for word in encoder.vocabulary_.words], device=device)

@@ -48,15 +48,7 @@ training::Loss SkipThoughtsNetwork::loss(const training::TensorBatch& batch) {
   const Tensor z = encode(words_of(batch.fields[0]));  // [B, H]
   const nn::WrittenLoss previous = decoder_loss(*previous_, z, batch.fields[1]);
   const nn::WrittenLoss next = decoder_loss(*next_, z, batch.fields[2]);
-  const auto previous_words = static_cast<double>(batch.fields[1].tokens);
-  const auto next_words = static_cast<double>(batch.fields[2].tokens);
-  training::Loss loss{previous.sum + next.sum, previous_words + next_words, {}};
-  if (previous.correct.defined()) loss.right = previous.correct + next.correct;
-  const Tensor sums = at::stack({previous.sum.detach(), next.sum.detach()}).to(at::kDouble);  // [2]
-  const Tensor counts =
-      at::stack({at::full({}, previous_words, sums.options()), at::full({}, next_words, sums.options())});
-  loss.figures = at::stack({sums, counts}, 1);  // [2, 2]
-  return loss;
+  return sum_of({previous, next}, {batch.fields[1].tokens, batch.fields[2].tokens});
 }
 
 }  // namespace sentencode::models

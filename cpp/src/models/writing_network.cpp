@@ -37,4 +37,20 @@ void WritingNetwork::check_code(const Tensor& z) const {
                     z.sizes());
 }
 
+training::Loss WritingNetwork::sum_of(const std::vector<nn::WrittenLoss>& losses,
+                                      const std::vector<std::int64_t>& words) {
+  const auto added = [](const Tensor& sum, const Tensor& term) { return sum.defined() ? sum + term : term; };
+  training::Loss loss;
+  std::vector<Tensor> figures;
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    loss.sum = added(loss.sum, losses[i].sum);
+    loss.count += static_cast<double>(words[i]);
+    if (losses[i].correct.defined()) loss.right = added(loss.right, losses[i].correct);
+    figures.push_back(losses[i].sum.detach().to(at::kDouble));
+    figures.push_back(at::full({}, words[i], figures.back().options()));
+  }
+  loss.figures = at::stack(figures).view({-1, 2});
+  return loss;
+}
+
 }  // namespace sentencode::models

@@ -19,6 +19,7 @@ from .cnn_lstm_autoencoder import CNNLSTMAutoencoderNetwork  # noqa: E402
 from .context import ContextNetwork  # noqa: E402
 from .denoising import DenoisingNetwork, noisy  # noqa: E402
 from .ensemble import EnsembleDecoder, average_checkpoints, average_weights  # noqa: E402
+from .fast_sent import FastSentNetwork  # noqa: E402
 from .heads import (  # noqa: E402
     Classifier,
     CosineRegression,
@@ -44,6 +45,7 @@ __all__ = [
     "CosineRegression",
     "DenoisingNetwork",
     "EnsembleDecoder",
+    "FastSentNetwork",
     "Head",
     "HeadModule",
     "Inputs",

@@ -1,4 +1,4 @@
-"""Paper 001's encoders, trained on ordered text: RNN-CNN, and skip-thoughts, its baseline."""
+"""Encoders trained on ordered text: RNN-CNN of paper 001, and its baselines skip-thoughts and FastSent."""
 
 from __future__ import annotations
 
@@ -8,18 +8,22 @@ from typing import Any, ClassVar
 import torch
 
 from ..checks import checked_bool, checked_int, checked_str
+from ..linear import Average
 from ..text.corpus import Corpus
 from ..text.inputs import is_single
 from ..text.vocabulary import Vocabulary
 from ..training import Examples
+from ..vectors import WordVectors
 from .context import ContextNetwork
+from .core_model import read_rows
 from .encoder_class import AS_PUBLISHED
+from .fast_sent import FastSentNetwork
 from .neural_encoder import NeuralEncoder
 from .prediction import checked_finite
 from .skip_thoughts import SkipThoughtsNetwork
 from .task import BEGIN, END, UNKNOWN, SentenceTask, set_word_counts
 
-__all__ = ["RNNCNN", "SkipThoughts"]
+__all__ = ["RNNCNN", "FastSent", "SkipThoughts"]
 
 # The training of both, and of the papers.
 _SMALL: dict[str, Any] = {
@@ -120,6 +124,7 @@ class Surroundings(_OrderedText):
     """Sentences with the previous and the next one, both with their ends."""
 
     parameters: ClassVar[Mapping[str, Any]] = {**_OrderedText.parameters, "max_length": 30}
+    neighbour_end: ClassVar[str | None] = END
 
     def examples(self, sentences: Any, y: Any, on_progress: Any) -> Examples:
         """Three fields: "tokens", "previous" and "next"."""
@@ -127,10 +132,19 @@ class Surroundings(_OrderedText):
             sentences,
             on_progress,
             neighbours={"previous": -1, "next": 1},
-            end={"tokens": None, "previous": END, "next": END},
+            end={"tokens": None, "previous": self.neighbour_end, "next": self.neighbour_end},
             min_length=self.chosen["min_length"],
             max_length=self.chosen["max_length"],
         )
+
+
+class SurroundingWords(Surroundings):
+    """The same without ends. Words without an id are left out."""
+
+    parameters: ClassVar[Mapping[str, Any]] = _OrderedText.parameters
+    symbols = (UNKNOWN, END, BEGIN)
+    unknown_words = "drop_word"
+    neighbour_end = None
 
 
 class _OneDocument:
@@ -249,3 +263,57 @@ class SkipThoughts(NeuralEncoder):
         "small": {},
         "paper": {**_PAPER, "hidden": 2400, "tied": False},
     }
+
+
+class FastSent(NeuralEncoder):
+    """FastSent (Hill et al. 2016): a sum of word vectors that is trained on the words around a sentence.
+
+    The embedding is the sum of the vectors of a sentence's words, in any order. It predicts each word of the
+    previous and the next sentence; with `autoencode=True` its own words, too. It is trained on ordered text
+    as `RNNCNN` is; sentences without a previous or a next one in their document are not trained on. Words
+    outside the table are left out in training, and read by their vectors in encoding, as `RNNCNN` does.
+
+    Args:
+        vectors: Word vectors, with which the word table is initialised.
+        {options}
+        documents: Whether the first and the last sentence of a document have no neighbours beyond it. Else
+            the text is one document.
+        **shared: See `sentencode.models.NeuralEncoder`.
+
+    Example:
+        >>> import sentencode as se
+        >>> vectors = se.WordVectors.default()
+        >>> text = ["the cat sat on the mat", "a dog came in", "it ran to the cat", "the cat ran off"]
+        >>> encoder = se.FastSent(vectors, max_steps=3, device="cpu").fit(text)
+        >>> encoder.encode("a cat in the park").shape == (vectors.dim,)
+        True
+        >>> differences = 2 * encoder.to_average().encode("the cat") - encoder.encode("the cat")
+        >>> bool(abs(differences).max() < 1e-5)
+        True
+    """
+
+    network_class = FastSentNetwork
+    task_class = SurroundingWords
+    _onnx = "sum"
+    training_defaults: ClassVar[dict[str, Any]] = {**_SMALL, "learning_rate": 5e-3}
+    _presets: ClassVar[dict[str, dict[str, Any]]] = {"small": {}, "paper": _PAPER}
+
+    def to_average(self) -> Average:
+        """Return the same encoder without a network: the average of the trained word vectors.
+
+        It has the rows that this encoder reads, also those of `expand_vocabulary`, and encodes a million
+        sentences a second, without torch. Its embeddings are means and not sums: cosines are the same,
+        lengths differ by the number of words, so a classifier needs one or the other. It has no `max_words`.
+
+        Raises:
+            NotFittedError: If the encoder is not fitted.
+            NotImplementedError: If the word vectors have an `oov` other than "skip" and "zero".
+        """
+        self._check_fitted()
+        oov: Any = self.words_.oov
+        if oov not in ("skip", "zero"):
+            raise NotImplementedError(
+                f"FastSent.to_average: expected word vectors with oov='skip' or 'zero', got {oov!r}"
+            )
+        words = WordVectors.from_array(*read_rows(self))
+        return Average(words.with_oov(oov), tokenizer=self.tokenizer_)

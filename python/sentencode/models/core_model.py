@@ -16,9 +16,9 @@ from ..text.inputs import is_single
 from ..text.vocabulary import Vocabulary
 from .task import WordVectorsOf
 
-__all__ = ["core_encoder", "normalized_parts", "read_sentence", "word_ids"]
+__all__ = ["core_encoder", "normalized_parts", "read_rows", "read_sentence", "word_ids"]
 
-_BATCH_TOKENS = 4096  # encoded at a time
+_BATCH_TOKENS = 4096  # encoded at a time, and words whose rows are read
 
 
 def core_encoder(encoder: Any, weights: npt.NDArray[np.float32] | Literal["auto"] | None) -> Any:
@@ -45,6 +45,18 @@ def word_ids(encoder: Any, network: Any, vocabulary: Vocabulary) -> dict[str, An
     if not network.ids:
         return {"ids": [], "unknown": -1}
     return {"ids": vocabulary.words, "unknown": encoder.task_class.unknown_id(vocabulary)}
+
+
+def read_rows(encoder: Any) -> tuple[list[str], npt.NDArray[np.float32]]:
+    """All words that have a row, and the rows [words, features], as the network reads them."""
+    words = list(dict.fromkeys([*encoder.words_.words, *encoder.vocabulary_.words]))
+    known, rows = [], []
+    for begin in range(0, len(words), _BATCH_TOKENS):
+        part = words[begin : begin + _BATCH_TOKENS]
+        for indices, _, x, _ in encoder._model.read_tokens([[word] for word in part], _BATCH_TOKENS):
+            known += [part[i] for i in indices]
+            rows.append(x[:, 0].numpy())
+    return known, np.concatenate(rows)
 
 
 def read_sentence(encoder: Any, sentence: str | Sequence[str]) -> tuple[list[str], Tensor, Tensor]:

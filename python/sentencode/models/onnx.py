@@ -16,13 +16,13 @@ from .._extras import require
 from ..files import as_path, make_folder, whole_file
 from ..nn import Positions
 from ..static_models.splitters import tokenizer_json, with_variants
+from .core_model import read_rows
 from .neural_encoder import NeuralEncoder
 
 __all__ = ["export"]
 
 _OPSET, _IR = 20, 9  # the first with Gelu
 _RIGHT = {"direction": "Right"}
-_WORDS = 4096  # whose rows are read at a time
 _GATES = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2)}  # ONNX has i o f c and z r h; torch i f c o and r z h
 
 
@@ -59,7 +59,7 @@ def export(encoder: NeuralEncoder, folder: str | os.PathLike[str]) -> None:
             f"export: expected word vectors with oov='skip', 'zero' or 'mean', got {oov!r}"
         )
     tokenizer, unknown = encoder.tokenizer_, oov != "skip"
-    words, rows = with_variants(tokenizer.split, *_rows(encoder))
+    words, rows = with_variants(tokenizer.split, *read_rows(encoder))
     content = tokenizer_json(tokenizer.split, tokenizer.lowercase is True, words, unknown=unknown)
     if unknown:
         rows = np.concatenate([rows, _row_of_unknown(encoder, words)])
@@ -77,18 +77,6 @@ def export(encoder: NeuralEncoder, folder: str | os.PathLike[str]) -> None:
     for name, data in (("model.onnx", model), ("tokenizer.json", json.dumps(content).encode())):
         with whole_file(target / name) as file:
             file.write(data)
-
-
-def _rows(encoder: NeuralEncoder) -> tuple[list[str], npt.NDArray[np.float32]]:
-    """All words that have a row, and the rows [words, features], as the network reads them."""
-    words = list(dict.fromkeys([*encoder.words_.words, *encoder.vocabulary_.words]))
-    known, rows = [], []
-    for begin in range(0, len(words), _WORDS):
-        part = words[begin : begin + _WORDS]
-        for indices, _, x, _ in encoder._model.read_tokens([[word] for word in part], _WORDS):
-            known += [part[i] for i in indices]
-            rows.append(x[:, 0].numpy())
-    return known, np.concatenate(rows)
 
 
 def _row_of_unknown(encoder: NeuralEncoder, words: Sequence[str]) -> npt.NDArray[np.float32]:
@@ -311,6 +299,11 @@ def _recurrent(g: _Graph, parts: dict[str, Any], o: dict[str, Any]) -> str:
     return g.embedding(last) if pooling == "last" else g.pooled(h, pooling)
 
 
+def _sum(g: _Graph, parts: dict[str, Any], o: dict[str, Any]) -> str:
+    """FastSentNetwork: the sum of the word vectors."""
+    return str(g("ReduceSum", g("Where", g.is_word, g.x, g.zero), g.ints(1), keepdims=0))
+
+
 def _generalized_pooling(g: _Graph, parts: dict[str, Any], o: dict[str, Any]) -> str:
     """GeneralizedPoolingNetwork: stacked LSTMs, and attention or another pooling."""
     if o["boundaries"]:
@@ -368,6 +361,7 @@ def _convolutions(g: _Graph, parts: dict[str, Any], o: dict[str, Any]) -> str:
 _GRAPHS: dict[str, Callable[[_Graph, dict[str, Any], dict[str, Any]], str]] = {
     "mean_max": _mean_max,
     "recurrent": _recurrent,
+    "sum": _sum,
     "convolutional": _convolutions,
     "generalized_pooling": _generalized_pooling,
     "translation": _translation,

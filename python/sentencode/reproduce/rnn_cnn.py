@@ -38,6 +38,7 @@ class Size(CommonSize):
         inner: Channels of a decoder's first convolution.
         skip: Width of skip-thoughts, as wide as the small encoder's embeddings.
         aae: Width of one pooling of the mean-max autoencoder, half as wide as the small encoder's embeddings.
+        sum_rate: Learning rate of FastSent, whose sums of word vectors change slowly.
     """
 
     small: int
@@ -47,6 +48,7 @@ class Size(CommonSize):
     inner: int
     skip: int
     aae: int
+    sum_rate: float = 5e-4
 
     @property
     def wide_channels(self) -> int:
@@ -68,6 +70,7 @@ SIZES = {
         inner=100,
         skip=600,
         aae=304,  # a multiple of the heads
+        sum_rate=5e-3,
         training={"vocabulary_size": 8000, "max_length": 40, "learning_rate": 1e-3, "clip_norm": 5.0},
         steps=1500,
         word_dim=100,
@@ -106,6 +109,7 @@ def _skip_thoughts(**options: Any) -> Row:
     return Row("SkipThoughts", {"max_length": 30, **options}, {"hidden": "skip"}, expanded=True)
 
 
+_FAST_SENT = Row("FastSent", sized={"learning_rate": "sum_rate"}, expanded=True)
 # The rows of table 1.
 _TABLE_1 = {
     **{
@@ -129,6 +133,8 @@ _TABLE_2 = {
     "skip-thoughts": replace(_skip_thoughts(), further=True),
     "skip-thoughts, two directions": _skip_thoughts(bidirectional=True),
     "skip-thoughts, tied": _skip_thoughts(tied=True),
+    "FastSent": _FAST_SENT,
+    "FastSent+AE": replace(_FAST_SENT, options={"autoencode": True}),
     # Without a warm-up, attention scores below its untrained control.
     "mean-max AAE": Row("MeanMaxAAE", {"label_smoothing": 0.0, "warmup": 300}, {"hidden": "aae"}),
 }

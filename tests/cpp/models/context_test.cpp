@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "sentencode/error.h"
+#include "sentencode/models/fast_sent.h"
 #include "sentencode/models/skip_thoughts.h"
 
 namespace sentencode::models {
@@ -91,6 +92,27 @@ TEST(SkipThoughtsNetwork, ReportsTheLossesOfBothDecoders) {
   }
   EXPECT_THROW(SkipThoughtsNetwork({.words = few_words(false), .hidden = 7, .bidirectional = true}),
                InvalidInput);
+}
+
+TEST(FastSentNetwork, ReportsTheLossOfEachSentence) {
+  at::manual_seed(0);
+  for (const std::int64_t sampled : {0, 5}) {
+    auto words = few_words(false);
+    words.sampled_words = sampled;
+    FastSentNetwork network({.words = words, .autoencode = true});
+    EXPECT_EQ(network.figures().size(), 3U);
+    const training::Loss loss = network.loss(batch_with(2));
+    EXPECT_EQ(loss.count, 16);
+    EXPECT_EQ(loss.right.defined(), sampled == 0);
+    ASSERT_EQ(loss.figures.sizes(), at::IntArrayRef({3, 2}));
+    EXPECT_NEAR(loss.figures.select(1, 0).sum().item<double>(), loss.sum.item<double>(), 1e-3);
+    loss.sum.backward();
+    for (const auto& item : network.named_parameters()) {
+      EXPECT_TRUE(item.value().grad().defined()) << item.key();
+    }
+  }
+  FastSentNetwork network({.words = few_words(true)});
+  EXPECT_ANY_THROW(network.loss(batch_with(1)));
 }
 
 }  // namespace

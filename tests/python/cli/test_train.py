@@ -193,6 +193,7 @@ OF_CLASSES = {
         feeding = "always_sampling"
         """,
     "SkipThoughts": "hidden = 8",
+    "FastSent": "autoencode = true",
     "CompoundNMT": """
         hidden = 4
         decoder_hidden = 6
@@ -219,6 +220,7 @@ OF_CLASSES = {
         ("MeanMaxAAE", signal.SIGINT),
         *(("RNNCNN", sent) for sent in (signal.SIGINT, signal.SIGKILL)),
         *(("SkipThoughts", sent) for sent in (signal.SIGINT, signal.SIGKILL)),
+        ("FastSent", signal.SIGKILL),
         *(("CompoundNMT", sent) for sent in (signal.SIGINT, signal.SIGKILL)),
         *(("GeneralizedPooling", sent) for sent in (signal.SIGINT, signal.SIGKILL)),
     ],
@@ -534,7 +536,9 @@ def test_changes_override_the_file(folder):
         train.read_config(path, {"data.nothing": 1})
 
 
-@pytest.mark.parametrize("kind", ["CNNLSTMAE", "LSTMSDAE", "MeanMaxAAE", "RAE", "RNNCNN", "SkipThoughts"])
+@pytest.mark.parametrize(
+    "kind", ["CNNLSTMAE", "FastSent", "LSTMSDAE", "MeanMaxAAE", "RAE", "RNNCNN", "SkipThoughts"]
+)
 def test_every_class_takes_its_parameters(folder, kind):
     """Each with its default; none is refused for its type."""
     names = {name: value for name, value in getattr(se, kind)._defaults().items() if name != "vectors"}

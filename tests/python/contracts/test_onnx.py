@@ -36,6 +36,7 @@ CASES = {
     "rnn-cnn": ("RNNCNN", {"hidden": 7, "channels": 5, "inner": 4}),
     "rnn-cnn, lstm": ("RNNCNN", {"hidden": 7, "cell": "lstm", "pooling": "last", "channels": 5, "inner": 4}),
     "skip-thoughts": ("SkipThoughts", {"hidden": 6}),
+    "fastsent": ("FastSent", {}),
 }
 
 

@@ -45,6 +45,8 @@ CASES = {
     "LSTMSDAE": ("LSTMSDAE", {"hidden": 8, **PLAIN}),
     "CNNLSTMAE": ("CNNLSTMAE", {"hidden": 8, "filters": 5, "windows": (1, 3), **PLAIN}),
     "SkipThoughts": ("SkipThoughts", {"hidden": 6}),
+    "FastSent": ("FastSent", {"autoencode": True}),
+    "FastSent, padded": ("FastSent", {"sampled_words": 8, **PLAIN}),
     **{
         f"RNNCNN, {decoder}": ("RNNCNN", {**CONTEXT, "decoder": decoder})
         for decoder in ("cnn", "rnn", "autoregressive_cnn", "autoregressive_rnn")

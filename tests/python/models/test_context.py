@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch")
 models = pytest.importorskip("sentencode.models")
 
-from eager.context import Context, SkipThoughts
+from eager.context import Context, FastSent, SkipThoughts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -54,6 +54,9 @@ VARIANTS = {
         for bidirectional in (False, True)
         for tied in (False, True)
     },
+    "fast": (models.FastSentNetwork, FastSent, {}, 2),
+    "fast-ae": (models.FastSentNetwork, FastSent, {"autoencode": True}, 2),
+    "fast-tied": (models.FastSentNetwork, FastSent, {"tied": True, "word_bias": True}, 2),
 }
 each_variant = pytest.mark.parametrize("name", VARIANTS)
 each_decoder = pytest.mark.parametrize("decoder", DECODERS)
@@ -71,7 +74,7 @@ def pair(name, seed=0, **change):
     state = theirs.state_dict()
     if options.get("tied", ours is models.ContextNetwork):
         del state["softmax.weight"]
-    mine.load_state_dict(state)
+    mine.load_state_dict({**dict(mine.named_buffers()), **state})  # the buffer of a sampled softmax
     return mine, theirs
 
 
@@ -340,6 +343,30 @@ def test_copies_share_no_memory(name):
 def test_wrong_options(change, message):
     with pytest.raises(ValueError, match=message):
         models.ContextNetwork(**(SIZES | CONTEXT | change))
+
+
+@pytest.mark.parametrize("name", ["fast", "fast-ae", "fast-tied"])
+def test_options_of_the_softmax_of_fastsent(name):
+    """Each target is a row of the softmax, whose state is the embedding of its sentence."""
+    fields = batch(name)
+    targets = fields[2:] + (fields[:2] if name == "fast-ae" else [])
+    smooth, sampled = network(name, label_smoothing=0.3), network(name, sampled_words=WORDS)
+    z = smooth.encode(smooth.table.weight[fields[0]], fields[1])
+    weight = smooth.table.weight if name == "fast-tied" else smooth.softmax.weight
+    logits = torch.nn.functional.linear(z, weight, smooth.softmax.bias if name == "fast-tied" else None)
+    expected = sum(
+        torch.nn.functional.cross_entropy(
+            logits[i].expand(n, -1), ids[i, :n], reduction="sum", label_smoothing=0.3
+        )
+        for ids, lengths in zip(targets[::2], targets[1::2], strict=True)
+        for i, n in enumerate(lengths.tolist())
+    )
+    torch.testing.assert_close(smooth.loss(*fields).sum, expected)
+    # All words are sampled: the full softmax.
+    torch.testing.assert_close(sampled.loss(*fields).sum, network(name).loss(*fields).sum)
+    assert sampled.loss(*fields).right is None
+    for mine in (smooth, sampled):  # neither in evaluation
+        torch.testing.assert_close(mine.eval().loss(*fields).sum, network(name).loss(*fields).sum)
 
 
 def test_wrong_batches():

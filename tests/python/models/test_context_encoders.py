@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 models = pytest.importorskip("sentencode.models")
 
 import sentencode as se
-from sentencode.models.context_encoders import FollowingWords, Surroundings
+from sentencode.models.context_encoders import FollowingWords, Surroundings, SurroundingWords
 from sentencode.models.task import WordVectorsOf
 
 from . import checks
@@ -36,6 +36,8 @@ ENCODERS = {
     "uniform": (se.RNNCNN, {**CONTEXT, "decoder": "autoregressive_rnn", "feeding": "uniform_sampling"}),
     "skip": (se.SkipThoughts, {"hidden": 6, **SMALL}),
     "bi-skip": (se.SkipThoughts, {"hidden": 6, "bidirectional": True, "tied": True, **SMALL}),
+    "fast": (se.FastSent, SMALL),
+    "fast-ae": (se.FastSent, {"autoencode": True, **SMALL}),
 }
 each_encoder = pytest.mark.parametrize("name", ENCODERS)
 
@@ -63,7 +65,7 @@ def examples(task_class, sentences=TEXT, **change):
     task.learn_vocabulary(sentences, None)
     rows = task.examples(sentences, None, None)
     names = [*task.vocabulary.words, "<unk>", "</s>"]
-    assert {"<unk>": len(names) - 2}.items() <= rows.symbols().items()
+    assert rows.symbols().get("<unk>", len(names) - 2) == len(names) - 2
     return [
         {field: " ".join(names[i] for i in ids) for field, ids in rows[n].items()} for n in range(len(rows))
     ]
@@ -98,6 +100,10 @@ def test_previous_and_next_sentences():
     assert len(rows) == 3
     assert len(examples(Surroundings, documents=False)) == 5
     assert len(examples(Surroundings, [*TEXT, " ".join(["the"] * 31)])) == 3
+    rows = examples(SurroundingWords)
+    assert rows[0] == {"tokens": TEXT[1], "previous": TEXT[0], "next": "the sat ."}  # words with ids only
+    assert len(rows) == 3
+    assert len(examples(SurroundingWords, [*TEXT, " ".join(["the"] * 31)])) == 4
 
 
 def test_a_file_gives_the_same_encoder_as_its_lines(tmp_path):
@@ -173,9 +179,16 @@ def test_skip_thoughts_reports_the_losses_of_both_decoders():
         assert min(step.figures.values()) <= step.loss <= max(step.figures.values())
 
 
+def test_fastsent_reports_the_loss_of_each_sentence():
+    for name, figures in (("fast", {"previous", "next"}), ("fast-ae", {"previous", "next", "sentence"})):
+        for step in fitted(name).history_.steps:
+            assert set(step.figures) == figures
+            assert min(step.figures.values()) <= step.loss <= max(step.figures.values())
+
+
 PROCESSES = f"""
 from {__name__} import TEXT, unfitted
-for name in ("cnn", "uniform", "skip"):
+for name in ("cnn", "uniform", "skip", "fast-ae"):
     change = {{"feeding": "teacher_forcing"}} if name == "uniform" else {{}}
     encoder = unfitted(name, batch_size=4, learning_rate=0.02, **change).fit(TEXT)
     if rank == 0:
@@ -188,7 +201,7 @@ for name in ("cnn", "uniform", "skip"):
 def test_two_processes_learn_what_one_does(tmp_path):
     for world in (1, 2):
         checks.run_in_processes(PROCESSES, tmp_path, world)
-    for name in ("cnn", "uniform", "skip"):
+    for name in ("cnn", "uniform", "skip", "fast-ae"):
         one, two = (np.load(tmp_path / f"{name}-{world}.npz") for world in (1, 2))
         for key in one.files:
             np.testing.assert_allclose(one[key], two[key], rtol=2e-4, atol=2e-5, err_msg=f"{name}: {key}")
@@ -258,3 +271,41 @@ def test_halves_are_divided_by_their_lengths():
 @pytest.mark.parametrize(("hidden", "pooling", "dim"), [(4, "mean_max", 16), (8, "max", 16), (4, "last", 8)])
 def test_sizes(hidden, pooling, dim):
     assert fitted("cnn", hidden=hidden, pooling=pooling).dim == dim
+
+
+@pytest.mark.parametrize("oov", ["skip", "zero"])
+@pytest.mark.parametrize("unit_words", [False, True])
+@pytest.mark.parametrize("expanded", [False, True])
+def test_fastsent_is_an_average_of_its_rows(oov, unit_words, expanded, tmp_path):
+    texts = [*SENTENCES, "zzz", "", "The ship sank"]
+    more = se.WordVectors.from_array([*WORDS, "ship"], np.vstack([ROWS, ROWS[:1] + 1])).with_oov(oov)
+    encoder = se.FastSent(more, unit_words=unit_words, learning_rate=0.1, **SMALL).fit(TEXT)
+    if expanded:
+        encoder.expand_vocabulary(
+            se.WordVectors.from_array([*WORDS, "sank"], np.vstack([ROWS, ROWS[:1]])).with_oov(oov)
+        )
+    average = encoder.to_average()
+    tokens = average.tokenizer_(texts)
+    read = [[word for word in words if oov == "zero" or word in average.vectors] for words in tokens]
+    counts = np.array([[len(words)] for words in read])
+    np.testing.assert_allclose(average.encode(texts) * counts, encoder.encode(texts), rtol=1e-5, atol=1e-6)
+    encoder.save(tmp_path / "model")
+    average.save(tmp_path / "average")
+    np.testing.assert_array_equal(
+        se.load(tmp_path / "model").to_average().encode(texts), se.load(tmp_path / "average").encode(texts)
+    )
+
+
+def test_an_average_of_rows_has_a_policy_that_averages_have():
+    encoder = se.FastSent(VECTORS.with_oov("mean"), **SMALL).fit(TEXT)
+    with pytest.raises(NotImplementedError, match="oov='skip' or 'zero', got 'mean'"):
+        encoder.to_average()
+    with pytest.raises(se.NotFittedError):
+        se.FastSent(VECTORS, **SMALL).to_average()
+
+
+def test_fastsent_does_not_read_the_order_of_words():
+    encoder = fitted("fast")
+    np.testing.assert_allclose(
+        encoder.encode(["the cat sat on a mat"]), encoder.encode(["mat a on sat cat the"]), atol=1e-6
+    )

@@ -23,6 +23,7 @@ def families():
     for decoder in ("cnn", "rnn", "autoregressive_cnn", "autoregressive_rnn"):
         yield f"RNNCNN-{decoder}", se.RNNCNN(VECTORS, decoder=decoder, **context), (TRAIN,)
     yield "SkipThoughts", se.SkipThoughts(VECTORS, hidden=6, **small), (TRAIN,)
+    yield "FastSent", se.FastSent(VECTORS, **small), (TRAIN,)
     sizes = {"features": 6, "hidden": 4, "decoder_hidden": 6, "heads": 2, "attention": 5, "layers": 1}
     for architecture in ("attn", "final", "attn_ctx", "trf", "trf_attn_attn"):
         more = {"hidden": 3, "inner": 6, "attention_heads": 2} if architecture.startswith("trf") else {}

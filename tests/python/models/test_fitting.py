@@ -182,9 +182,9 @@ def test_few_examples_are_all_trained_on():
     assert not few.history_.validations
 
 
-@pytest.mark.parametrize("kind", [se.MeanMaxAAE, se.RNNCNN, se.SkipThoughts])
+@pytest.mark.parametrize("kind", [se.MeanMaxAAE, se.RNNCNN, se.SkipThoughts, se.FastSent])
 def test_text_is_held_out_too(kind):
-    small = {"hidden": 6, "heads": 2} if kind is se.MeanMaxAAE else {"hidden": 6}
+    small = {se.MeanMaxAAE: {"hidden": 6, "heads": 2}, se.FastSent: {}}.get(kind, {"hidden": 6})
     options = {"max_steps": 4, "validate_every": 2, "batch_size": 8, "device": "cpu", "min_length": 1}
     encoder = kind(VECTORS, **small, **options, validation_fraction=0.1).fit(SENTENCES)
     assert [validation.step for validation in encoder.history_.validations] == [2, 4]
@@ -428,7 +428,14 @@ class Published(se.GeneralizedPooling):
 def test_presets_stop_early_unless_they_are_those_of_papers():
     assert Published(VECTORS, preset="mine").settings()["validation_fraction"] == 0.1
     assert Published(VECTORS, preset="mine").settings()["stop_after"] == 5
-    for kind in (se.GeneralizedPooling, se.MeanMaxAAE, se.RNNCNN, se.SkipThoughts, se.CompoundNMT):
+    for kind in (
+        se.GeneralizedPooling,
+        se.MeanMaxAAE,
+        se.RNNCNN,
+        se.SkipThoughts,
+        se.FastSent,
+        se.CompoundNMT,
+    ):
         for preset in kind._presets:
             settings = kind(VECTORS, preset=preset).settings()
             expected = (0.1, 5) if preset == "small" else (None, None)

@@ -100,6 +100,7 @@ ENCODERS = {
     "MeanMaxAAE": (se.MeanMaxAAE, {"hidden": 6, "heads": 2}),
     "LSTMSDAE": (se.LSTMSDAE, {"hidden": 5}),
     "SkipThoughts": (se.SkipThoughts, {"hidden": 3}),
+    "FastSent": (se.FastSent, {}),
     "own": (BagForHeads, {"dropout": 0.1}),
     "own rows": (SpellingForHeads, {}),
 }  # fmt: skip

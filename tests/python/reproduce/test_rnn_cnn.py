@@ -33,7 +33,8 @@ TINY = rnn_cnn.Size(
     word_dim=4,
     valid_sentences=10,
 )
-ASKED = [*rnn_cnn._TABLE_1, "small RNN-CNN, reviews", "large RNN-CNN", "skip-thoughts", "mean-max AAE", "SIF"]
+ASKED = [*rnn_cnn._TABLE_1, "small RNN-CNN, reviews", "large RNN-CNN", "skip-thoughts", "FastSent+AE"]
+ASKED += ["mean-max AAE", "SIF"]
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +69,7 @@ def test_every_row_is_trained_for_the_same_steps(done):
     assert dims["predict-all-words CNN"] == dims["autoregressive RNN, Always Sampling"] == 16
     assert dims["predict-all-words CNN, max only"] == 8
     assert dims["predict-all-words CNN, double-sized encoder"] == 24
-    assert (dims["large RNN-CNN"], dims["skip-thoughts"], dims["SIF"]) == (32, 8, 4)
+    assert (dims["large RNN-CNN"], dims["skip-thoughts"], dims["FastSent+AE"], dims["SIF"]) == (32, 8, 4, 4)
     settings = {
         result["row"]: (result["config"]["decoder"], result["config"]["feeding"])
         for result in report.results

@@ -9,6 +9,7 @@
 #include "sentencode/models/cnn_lstm_autoencoder.h"
 #include "sentencode/models/context.h"
 #include "sentencode/models/denoising.h"
+#include "sentencode/models/fast_sent.h"
 #include "sentencode/models/generalized_pooling.h"
 #include "sentencode/models/lstm_autoencoder.h"
 #include "sentencode/models/mean_max.h"
@@ -32,6 +33,7 @@ template <typename Visit>
 void for_networks(const Visit& visit) {
   visit(Kind<CNNLSTMAutoencoderNetwork>{"CNNLSTMAE", "CNNLSTMAutoencoderNetwork", "ConvolutionalNetwork"});
   visit(Kind<TranslationNetwork>{"CompoundNMT", "TranslationNetwork"});
+  visit(Kind<FastSentNetwork>{"FastSent", "FastSentNetwork"});
   visit(Kind<GeneralizedPoolingNetwork>{"GeneralizedPooling", "GeneralizedPoolingNetwork"});
   visit(Kind<DenoisingNetwork>{"LSTMSDAE", "DenoisingNetwork"});
   visit(Kind<MeanMaxNetwork>{"MeanMaxAAE", "MeanMaxNetwork"});

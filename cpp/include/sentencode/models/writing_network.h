@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "sentencode/models/options.h"
 #include "sentencode/models/sentence_network.h"
@@ -43,6 +44,9 @@ class WritingNetwork : public SentenceNetwork {
   Sequences words_of(const training::TokenTensors& field) const;  // rows of the table
   void check_fields(const training::TensorBatch& batch, std::size_t fields, const char* what) const;
   void check_code(const at::Tensor& z) const;  // [B, dim]
+  /// The loss of all target sentences. That of each is a figure, given how many words it has.
+  static training::Loss sum_of(const std::vector<nn::WrittenLoss>& losses,
+                               const std::vector<std::int64_t>& words);
 
  private:
   std::int64_t dim_;
