@@ -162,7 +162,8 @@ class RNNCNN(NeuralEncoder):
     """RNN-CNN (Tang et al. 2018): a recurrent encoder that is trained to predict the next 30 words.
 
     It is trained on ordered text: one sentence a line, a blank line between documents. Its word table is
-    initialised with the word vectors. Its paper has three sizes: `hidden` of 300 (1,200-dimensional
+    initialised with the word vectors. From the built-in vectors, minutes of training help classifiers of the
+    embeddings, and make cosines worse. Its paper has three sizes: `hidden` of 300 (1,200-dimensional
     embeddings), 600 (2,400) and 1,200 (4,800); with `pooling="max"` they have half of the dimensions.
 
     Args:
