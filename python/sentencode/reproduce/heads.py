@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._figures import legend, lines, new_figure
 from ..files import as_path
+from ..generators import isolated_generators
 from ..saved import load
 from .report import Report, Table
 from .tables import MISSING, TableText, number, write_picture
@@ -64,12 +65,9 @@ def first_distance(features: int, hidden: int, heads: int) -> float:
         hidden: Hidden units of each head.
         heads: Number of heads.
     """
-    import torch
-
     from ..nn import AttentionPooling
 
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
+    with isolated_generators(seed=0):
         weights = dict(AttentionPooling(features, hidden=hidden, heads=heads).named_parameters())
     return _squared_distance(weights["hidden.weight"], heads)
 

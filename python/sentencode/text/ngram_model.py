@@ -238,7 +238,8 @@ class NgramModel:
             shorter[at[there]] = where[there]
             weight = order.weight
         p[depth == 0] = 1
-        return np.log(p)
+        with np.errstate(divide="ignore"):  # p may be 0
+            return np.log(p)
 
 
 def _smoothed(counts: Ids, contexts: Ids, n: int) -> tuple[Floats, Floats]:

@@ -301,6 +301,7 @@ def calls():
     mean_max = se.MeanMaxAAE(table(), **small).fit(TEXTS)
     vocabulary = se.Vocabulary({"cat": 1})
     report = evaluation.Report("one", {})
+    paragraphs = se.ParagraphVec(vector_size=2, min_count=1, epochs=1).fit(TEXTS)
     moses = text.Moses("en").learn(TEXTS)
     rows = np.eye(len(TEXTS), 3)
     one_task = {"tasks": "MR", "cache": False}
@@ -331,9 +332,12 @@ def calls():
         "NgramModel.write_arpa(path)": ngrams,
         "Precomputed.__init__(rows)": lambda path: evaluation.Precomputed(TEXTS, path),
         "Precomputed.__init__(sentences)": lambda path: evaluation.Precomputed(path, rows),
+        "ParagraphVec.save(path)": paragraphs.save,
+        "Report.from_mteb(folder)": evaluation.Report.from_mteb,
         "Report.load(path)": evaluation.Report.load,
         "Report.to_html(path)": report.to_html,
         "Report.to_json(path)": report.to_json,
+        "Report.to_mteb(folder)": report.to_mteb,
         "Selection.save(path)": linear.Selection("components", np.arange(1), {}, "SIF", 0, 1.0, sif).save,
         "TensorBoardLog.__init__(folder)": training.TensorBoardLog,
         "Trainer.__init__(checkpoints)": lambda path: training.Trainer(
@@ -350,6 +354,7 @@ def calls():
         "convert_coco_pickles(target)": lambda path: evaluation.convert_coco_pickles("/", path),
         "count_words(inputs)": scale.count_words,
         "count_words(scratch)": lambda path: scale.count_words(lines, scratch=path),
+        "definitions(path)": lambda path: list(se.definitions(path)),
         "encode(inputs)": lambda path: scale.encode(sif, path, "/none"),
         "encode(output)": lambda path: scale.encode(sif, lines, path, workers=1),
         "evaluate(cache)": lambda path: se.evaluate(sif, "MR", "/none", cache=path),
@@ -379,6 +384,7 @@ def calls():
 def test_every_function_that_takes_a_path_refuses_a_null_byte(tmp_path):
     pytest.importorskip("torch")
     pytest.importorskip("pyarrow")
+    pytest.importorskip("gensim")
     se.set_cache_dir(tmp_path / "cache")
     try:
         functions_called = calls()

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import FormatError
-from ...files import make_folder, read_json, whole_file
+from ...files import as_path, make_folder, read_json, whole_file
 from ..metrics.results import TaskResult, plain
 from ..metrics.scores import pearson, spearman
 
@@ -44,6 +44,7 @@ def write_mteb(
     Raises:
         ValueError: There is no such result.
     """
+    folder = as_path(folder)
     files = {
         theirs: _scores(results[ours])
         for theirs, ours in _TASKS.items()
@@ -56,7 +57,7 @@ def write_mteb(
         )
     if left_out := set(results) - {_TASKS[theirs] for theirs in files}:
         _LOG.warning("mteb does not define these tasks as we do: %s", ", ".join(sorted(left_out)))
-    target = make_folder(Path(folder, name.replace("/", "__").replace(" ", "_"), revision))
+    target = make_folder(folder / name.replace("/", "__").replace(" ", "_") / revision)
     _write(target / "model_meta.json", {"name": name, "revision": revision})
     for theirs, scores in files.items():
         details = results[_TASKS[theirs]].details
@@ -82,7 +83,7 @@ def read_mteb(folder: str | os.PathLike[str]) -> tuple[str, dict[str, TaskResult
         FileNotFoundError: It has no results.
         FormatError: A file is not a result of mteb.
     """
-    source = Path(folder)
+    source = as_path(folder)
     meta = source / "model_meta.json"
     name = str(read_json(meta).get("name")) if meta.is_file() else source.parent.name.replace("__", "/")
     results = {}

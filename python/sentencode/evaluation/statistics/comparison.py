@@ -130,8 +130,10 @@ def notes_of(a: TaskResult, b: TaskResult) -> str:
 
 def aligned(a: TaskResult, b: TaskResult) -> Iterator[tuple[str, SplitPredictions, SplitPredictions]]:
     """The parts of a task with both encoders' predictions in the order of the data."""
-    if not (a.predictions and b.predictions):
-        raise ValueError(f"compare: {a.task}: a report has no predictions, which results of mteb do not have")
+    if bool(a.predictions) != bool(b.predictions):
+        raise ValueError(
+            f"compare: {a.task}: one report has no predictions, which results of mteb do not have"
+        )
     if list(a.predictions) != list(b.predictions):
         raise ValueError(
             f"compare: {a.task}: a was evaluated on {', '.join(a.predictions)}, "
