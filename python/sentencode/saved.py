@@ -117,8 +117,8 @@ def _opened(name: str, options: _core.LoadOptions) -> tuple[Any, Any]:
     if kind == "ParagraphVec":
         return ParagraphVec, ParagraphVec._open(name)
     model: Any = _core.load_encoder(name, options)
-    is_dictionary = model.kind == "Average" and '"class": "DictRep"' in model.params
-    return linear.DictRep if is_dictionary else getattr(linear, model.kind), model
+    name = json.loads(model.params).get("class", model.kind) if model.kind == "Average" else model.kind
+    return linear.DictRep if name == "DictRep" else getattr(linear, model.kind), model
 
 
 @contextmanager

@@ -48,12 +48,12 @@ def write_mteb(
     files = {
         theirs: _scores(results[ours])
         for theirs, ours in _TASKS.items()
-        if ours in results and results[ours].scored == "cosine" and results[ours].predictions
+        if ours in results and _is_whole(results[ours])
     }
     if not files:
         raise ValueError(
-            f"no result is one of mteb's: it has the tasks {', '.join(_TASKS.values())}, compared by cosine, "
-            f"got {', '.join(results) or 'none'}"
+            f"no result is one of mteb's: it has the tasks {', '.join(_TASKS.values())}, with all "
+            f"examples and compared by cosine; got {', '.join(results) or 'none'}"
         )
     if left_out := set(results) - {_TASKS[theirs] for theirs in files}:
         _LOG.warning("mteb does not define these tasks as we do: %s", ", ".join(sorted(left_out)))
@@ -95,6 +95,11 @@ def read_mteb(folder: str | os.PathLike[str]) -> tuple[str, dict[str, TaskResult
     if not results:
         raise FileNotFoundError(f"{source} has no results of mteb")
     return name, results
+
+
+def _is_whole(result: TaskResult) -> bool:
+    """Whether it is a cosine task with the predictions of all examples."""
+    return result.scored == "cosine" and bool(result.predictions) and not result.details.get("partial")
 
 
 def _scores(result: TaskResult) -> dict[str, float]:

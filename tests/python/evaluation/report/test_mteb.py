@@ -67,6 +67,9 @@ def test_results_are_read(report, tmp_path):
 def test_what_is_refused(report, tmp_path):
     with pytest.raises(ValueError, match=r"no result is one of mteb's.*got MR"):
         Report("mine", {"MR": report["MR"]}).to_mteb(tmp_path)
+    report["STS13"].details["partial"] = True  # as of evaluate(limit=)
+    with pytest.raises(ValueError, match="with all examples"):
+        Report("mine", {"STS13": report["STS13"]}).to_mteb(tmp_path)
     with pytest.raises(FileNotFoundError, match="has no results"):
         Report.from_mteb(tmp_path)
     (tmp_path / "STS12.json").write_text('{"scores": {}}')
