@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import numbers
 import warnings
 from typing import Any, TypeVar
@@ -15,7 +16,7 @@ from .vectors import Vectors, WordVectors
 
 __all__ = [
     *("NEURAL_KINDS", "CoreEncoder", "check_same_tokenizer", "checked_keys", "current_names", "is_still"),
-    "plain",
+    *("parsed_params", "plain"),
 ]
 
 
@@ -122,6 +123,21 @@ class CoreEncoder(Encoder):
 def current_names(state: dict[str, Any]) -> dict[str, Any]:
     """The attributes in a pickle, by their current names."""
     return {_RENAMED.get(name, name): value for name, value in state.items()}
+
+
+def parsed_params(model: Any) -> dict[str, Any]:
+    """The parameters that a file holds as JSON, of what was read from it.
+
+    Raises:
+        ValueError: They are not JSON, or no object.
+    """
+    try:
+        params = json.loads(model.params)
+    except ValueError as error:  # or UnicodeDecodeError
+        raise ValueError(f"params are not JSON: {error}") from None
+    if not isinstance(params, dict):
+        raise ValueError(f"params: expected a JSON object, got {params!r:.60}")
+    return params
 
 
 def checked_keys(owner: type[CoreEncoder], params: Any, known: set[str]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from . import _core
 from ._extras import require
 from .checks import checked_bool, checked_float, checked_int
-from .core_encoder import CoreEncoder, checked_keys, plain
+from .core_encoder import CoreEncoder, checked_keys, parsed_params, plain
 from .progress import progress
 from .tensor_file import Tensors, read_tensors, write_tensors
 from .text.corpus import Corpus, repeatable
@@ -281,7 +281,7 @@ class ParagraphVec(CoreEncoder):
 
     @classmethod
     def _read_params(cls, model: Any) -> dict[str, Any]:
-        return checked_keys(cls, json.loads(model.params), set(cls._defaults()))
+        return checked_keys(cls, parsed_params(model), set(cls._defaults()))
 
     @classmethod
     def _from_model(cls, model: Any, params: dict[str, Any], tokenizer: Tokenizer, *, trust: bool) -> Any:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from . import _core, linear
-from .core_encoder import NEURAL_KINDS
+from .core_encoder import NEURAL_KINDS, parsed_params
 from .errors import FormatError
 from .families import FAMILIES
 from .files import as_name
@@ -117,7 +117,7 @@ def _opened(name: str, options: _core.LoadOptions) -> tuple[Any, Any]:
     if kind == "ParagraphVec":
         return ParagraphVec, ParagraphVec._open(name)
     model: Any = _core.load_encoder(name, options)
-    name = json.loads(model.params).get("class", model.kind) if model.kind == "Average" else model.kind
+    name = parsed_params(model).get("class", model.kind) if model.kind == "Average" else model.kind
     return linear.DictRep if name == "DictRep" else getattr(linear, model.kind), model
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..core_encoder import CoreEncoder, check_same_tokenizer, checked_keys, current_names, plain
+from ..core_encoder import CoreEncoder, check_same_tokenizer, checked_keys, current_names, parsed_params, plain
 from ..errors import NotFittedError
 from ..static_models.folded import Folded, Format
 from ..static_models.hub import upload
@@ -241,12 +241,7 @@ class LinearEncoder(CoreEncoder):
     @classmethod
     def _read_params(cls, model: Any) -> dict[str, Any]:
         """The parameters in a file. `_from_model` checks their values."""
-        try:
-            params = json.loads(model.params)
-        except ValueError as error:  # or UnicodeDecodeError
-            raise ValueError(f"params are not JSON: {error}") from None
-        if isinstance(params, dict):
-            params = {**cls._added, **params}
+        params = {**cls._added, **parsed_params(model)}
         return checked_keys(cls, params, (set(cls._defaults()) - cls._unsaved) | cls._in_files)
 
     @classmethod

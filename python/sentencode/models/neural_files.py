@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 from .. import _core, _nn
 from ..checks import checked_int
 from ..code_digest import code_digest
-from ..core_encoder import check_same_tokenizer, checked_keys, current_names, is_still, plain
+from ..core_encoder import check_same_tokenizer, checked_keys, current_names, is_still, parsed_params, plain
 from ..generators import isolated_generators
 from ..nn.module import CppModule
 from ..text.tokenizer import Tokenizer
@@ -74,9 +74,9 @@ def open_model(path: str, options: _core.LoadOptions) -> _nn.NeuralEncoder:
 
 def read_params(kind: Any, model: Any) -> dict[str, Any]:
     """The parameters in a file of an encoder class; `from_model` checks their values."""
-    content = json.loads(model.params)
+    content = parsed_params(model)
     required, optional = {"params", "vocabulary", "origin"}, {"learnt", "more"}
-    if not isinstance(content, dict) or set(content) - optional != required:
+    if set(content) - optional != required:
         raise ValueError("params: expected a JSON object with params, vocabulary and origin")
     defaults = kind._defaults()
     saved = content["params"]
