@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         training,
     )
     from .cache import cache_dir, set_cache_dir
+    from .concatenation import Concatenation
     from .encoder import Encoder
     from .errors import DivergedError, FormatError, NotFittedError, ZeroRowsWarning
     from .families import *
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 # Module -> public names in it. All other names of `__all__` are modules.
 _NAMES = {
     "cache": ("cache_dir", "set_cache_dir"),
+    "concatenation": ("Concatenation",),
     "encoder": ("Encoder",),
     "errors": ("DivergedError", "FormatError", "NotFittedError", "ZeroRowsWarning"),
     "evaluation": ("compare", "evaluate", "rank"),
@@ -79,6 +81,7 @@ __all__ = [
     "USIF",
     "Average",
     "Classifier",
+    "Concatenation",
     "Corpus",
     "CosineRegression",
     "DictRep",

@@ -7,9 +7,11 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from . import _core, linear
+from .concatenation import Concatenation
 from .core_encoder import NEURAL_KINDS, parsed_params
 from .errors import FormatError
 from .families import FAMILIES
@@ -84,10 +86,16 @@ def load(
             return read_static(static)
     if vectors is not None and not isinstance(vectors, WordVectors):
         vectors = WordVectors.load(vectors, verify=verify)
-    core = None if vectors is None else vectors._core
-    options = _core.LoadOptions(vectors=core, trust_vectors=trust_vectors, verify=verify)
     with _reading(name):
-        kind, model = _opened(name, options)
+        saved_class = json.loads(_core.encoder_config(name))["kind"]
+    if saved_class == "Concatenation":
+        options: dict[str, Any] = {"tokenizer": tokenizer, "trust_tokenizer": trust_tokenizer}
+        options |= {"vectors": vectors, "trust_vectors": trust_vectors, "verify": verify}
+        return Concatenation._read(name, partial(load, **options))
+    core = None if vectors is None else vectors._core
+    core_options = _core.LoadOptions(vectors=core, trust_vectors=trust_vectors, verify=verify)
+    with _reading(name):
+        kind, model = _opened(saved_class, name, core_options)
         if kind is ParagraphVec and vectors is not None:
             raise ValueError("has its own word vectors, and takes no others")
         params = kind._read_params(model)
@@ -106,9 +114,8 @@ def load(
         return kind._from_model(model, params, loaded, trust=trust_tokenizer)
 
 
-def _opened(name: str, options: _core.LoadOptions) -> tuple[Any, Any]:
+def _opened(kind: str, name: str, options: _core.LoadOptions) -> tuple[Any, Any]:
     """The saved class, and the C++ encoder of the file."""
-    kind = json.loads(_core.encoder_config(name))["kind"]
     if kind in FAMILIES:  # those that need torch
         importlib.import_module("sentencode.models")
     if kind in NEURAL_KINDS:

@@ -22,7 +22,9 @@ __all__ = [
 OPTIMIZER_EPSILON = "optimizer_epsilon"  # the trainer's `epsilon`, as networks have an option of that name
 _EARLY_STOPPING: dict[str, Any] = {"validation_fraction": 0.1, "stop_after": 5}  # unless a preset differs
 AS_PUBLISHED: dict[str, Any] = dict.fromkeys(_EARLY_STOPPING)  # in the presets of papers
-_LINEAR = frozenset({"Average", "DictRep", "LAES", "ParagraphVec", "SIF", "TrainedAverage", "USIF"})
+_OTHERS = frozenset(
+    {"Average", "Concatenation", "DictRep", "LAES", "ParagraphVec", "SIF", "TrainedAverage", "USIF"}
+)
 
 
 def arguments(kind: Any) -> dict[str, Any]:
@@ -88,7 +90,7 @@ def register_encoder(encoder: Any, reserved: Collection[str]) -> None:
     """
     name, module, network = encoder.__name__, encoder.__module__, encoder.network_class
     before = getattr(NEURAL_KINDS.get(name), "__module__", module)
-    is_builtin = before.startswith("sentencode.") or name in _LINEAR
+    is_builtin = before.startswith("sentencode.") or name in _OTHERS
     if is_builtin and not module.startswith("sentencode."):
         raise ValueError(f"there is an encoder named {name!r} already: choose another name")
     if before != module:

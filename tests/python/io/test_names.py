@@ -314,6 +314,7 @@ def calls():
         model.write_arpa(path)
 
     return {
+        "Concatenation.save(path)": se.Concatenation([sif]).save,
         "Corpus.from_files(paths)": lambda path: se.Corpus.from_files([path]),
         "CsvLog.__init__(path)": training.CsvLog,
         "Embeddings.__init__(folder)": scale.Embeddings,
