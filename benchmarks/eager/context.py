@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -144,6 +145,50 @@ DECODERS: dict[str, Any] = {
 }
 
 
+class NormalisedGRU(nn.Module):
+    """The layer-normalised GRU (Ba, Kiros and Hinton 2016), one sentence after the other."""
+
+    def __init__(self, features: int, hidden: int, bidirectional: bool = False) -> None:
+        super().__init__()
+        self.hidden = hidden
+        self.suffixes = ["_l0", "_l0_reverse"][: 1 + bidirectional]
+        for suffix in self.suffixes:
+            for name, size in (("weight_ih", features), ("weight_hh", hidden)):
+                self.register_parameter(name + suffix, nn.Parameter(torch.zeros(3 * hidden, size)))
+            for name in ("bias_ih", "bias_hh", "gain_ih", "gain_hh"):
+                self.register_parameter(name + suffix, nn.Parameter(torch.zeros(3 * hidden)))
+
+    def product(self, x: Tensor, side: str) -> Tensor:
+        product = getattr(self, f"weight_{side}") @ x
+        both, candidate = product[: 2 * self.hidden], product[2 * self.hidden :]
+        normalised = [
+            (part - part.mean()) / (part.var(correction=0) + 1e-5).sqrt() for part in (both, candidate)
+        ]
+        return getattr(self, f"gain_{side}") * torch.cat(normalised) + getattr(self, f"bias_{side}")
+
+    def states(self, words: Tensor, h: Tensor, suffix: str) -> list[Tensor]:
+        states = []
+        for word in words:
+            a, b = self.product(word, f"ih{suffix}").chunk(3), self.product(h, f"hh{suffix}").chunk(3)
+            z = torch.sigmoid(-(a[1] + b[1]))  # the paper's
+            h = (1 - z) * h + z * torch.tanh(a[2] + torch.sigmoid(a[0] + b[0]) * b[2])
+            states.append(h)
+        return states
+
+    def run(self, x: Tensor, lengths: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        outputs, last = [], []
+        for i, length in enumerate(lengths.tolist()):
+            h0 = x.new_zeros(2, self.hidden) if state is None else state[:, i]
+            sides = [
+                self.states(x[i, :length].flip(0) if side else x[i, :length], h0[side], suffix)
+                for side, suffix in enumerate(self.suffixes)
+            ]
+            last.append(torch.stack([states[-1] for states in sides]))
+            rows = torch.stack(sides[0])
+            outputs.append(nn.functional.pad(rows, (0, 0, 0, x.shape[1] - length)))
+        return torch.stack(outputs), torch.stack(last, 1)
+
+
 class SkipThoughts(TiedWordDecoder):
     def __init__(
         self,
@@ -152,21 +197,24 @@ class SkipThoughts(TiedWordDecoder):
         hidden: int,
         bidirectional: bool = False,
         tied: bool = False,
+        layer_norm: bool = False,
         **options: Any,
     ) -> None:
         super().__init__(words, features, features if tied else hidden, tied=tied, **options)
         width = hidden // 2 if bidirectional else hidden
-        self.encoder = nn.GRU(features, width, batch_first=True, bidirectional=bidirectional)
-        self.previous = nn.GRU(features, hidden, batch_first=True)
-        self.next = nn.GRU(features, hidden, batch_first=True)
+        gru = NormalisedGRU if layer_norm else partial(nn.GRU, batch_first=True)
+        self.encoder = gru(features, width, bidirectional=bidirectional)
+        self.previous = gru(features, hidden)
+        self.next = gru(features, hidden)
+        self.run = NormalisedGRU.run if layer_norm else run
         if tied:
             self.narrow = nn.Linear(hidden, features)
 
     def encode(self, x: Tensor, lengths: Tensor) -> Tensor:
-        return torch.cat(list(run(self.encoder, x, lengths)[1]), 1)
+        return torch.cat(list(self.run(self.encoder, x, lengths)[1]), 1)
 
-    def decoder_loss(self, gru: nn.GRU, z: Tensor, ids: Tensor, lengths: Tensor) -> Tensor:
-        h = run(gru, self.table(self.shifted_right(ids)), lengths, z[None])[0]
+    def decoder_loss(self, gru: nn.Module, z: Tensor, ids: Tensor, lengths: Tensor) -> Tensor:
+        h = self.run(gru, self.table(self.shifted_right(ids)), lengths, z[None])[0]
         return self.cross_entropy(self.narrow(h) if hasattr(self, "narrow") else h, ids, lengths)
 
     def loss(

@@ -15,13 +15,14 @@ void bind_recurrent(py::module_& m) {
   bind_nn_module<RecurrentStack>(m, "RecurrentStack", "See sentencode.nn.RecurrentStack.")
       .def(py::init([](const std::string& cell, std::int64_t features, std::int64_t hidden,
                        std::int64_t layers, bool bidirectional, const std::string& shortcuts, double dropout,
-                       bool orthogonal) {
+                       bool orthogonal, bool layer_norm) {
              return std::make_shared<RecurrentStack>(
                  nn::RecurrentOptions{parse_enum<nn::Cell>(cell), features, hidden, layers, bidirectional,
-                                      parse_enum<nn::Shortcuts>(shortcuts), dropout, orthogonal});
+                                      parse_enum<nn::Shortcuts>(shortcuts), dropout, orthogonal, layer_norm});
            }),
            py::arg("cell"), py::arg("features"), py::arg("hidden"), py::arg("layers"),
-           py::arg("bidirectional"), py::arg("shortcuts"), py::arg("dropout"), py::arg("orthogonal"))
+           py::arg("bidirectional"), py::arg("shortcuts"), py::arg("dropout"), py::arg("orthogonal"),
+           py::arg("layer_norm"))
       .def(
           "forward",
           [](const RecurrentStack& self, const at::Tensor& x, const MaybeTensor& lengths,

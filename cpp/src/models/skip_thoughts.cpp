@@ -21,8 +21,11 @@ SkipThoughtsNetwork::SkipThoughtsNetwork(const SkipThoughtsOptions& options)
   ST_CHECK(!options.bidirectional || hidden % 2 == 0, InvalidInput,
            "hidden must be even, half of it for each direction, got ", hidden);
   const auto gru = [&](const char* name, std::int64_t units, bool bidirectional) {
-    return register_module(name, std::make_shared<nn::RecurrentStack>(nn::RecurrentOptions{
-                                     .features = features, .hidden = units, .bidirectional = bidirectional}));
+    return register_module(
+        name, std::make_shared<nn::RecurrentStack>(nn::RecurrentOptions{.features = features,
+                                                                        .hidden = units,
+                                                                        .bidirectional = bidirectional,
+                                                                        .layer_norm = options.layer_norm}));
   };
   encoder_ = gru("encoder", options.bidirectional ? hidden / 2 : hidden, options.bidirectional);
   previous_ = gru("previous", hidden, false);

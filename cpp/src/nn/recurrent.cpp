@@ -21,6 +21,7 @@
 #include "nn/to_device.h"
 #include "sentencode/error.h"
 #include "sentencode/nn/evaluating.h"
+#include "sentencode/nn/sequences.h"
 
 namespace sentencode::nn {
 namespace {
@@ -81,6 +82,32 @@ class WithoutWeightsWarning : public c10::WarningHandler {
   c10::WarningUtils::WarningHandlerGuard guard_;
 };
 
+constexpr double kEpsilon = 1e-5;  // that of the paper's code
+
+/// The products of a GRU's matrices with words or states, each normalised.
+struct NormalisedGates {
+  Tensor reset_update, candidate;  // [..., 2 H], [..., H]
+};
+
+/// The paper's GRU normalises both gates together, and the candidate alone.
+NormalisedGates normalised(const Tensor& product, const Tensor& gain, const Tensor& bias) {
+  const std::int64_t hidden = product.size(-1) / 3;
+  const auto part = [&](std::int64_t begin, std::int64_t size) {
+    return at::layer_norm(product.narrow(-1, begin, size), {size}, gain.narrow(0, begin, size),
+                          bias.narrow(0, begin, size), kEpsilon);
+  };
+  return {part(0, 2 * hidden), part(2 * hidden, hidden)};
+}
+
+/// The next state [N, H] of the layer-normalised GRU, from the products of the word, the state h [N, H], and
+/// weights W, U, b_W, b_U, g_W, g_U. The paper's update gate is 1 - z.
+Tensor normalised_step(const NormalisedGates& word, const Tensor& h, const Tensor* w) {
+  const NormalisedGates state = normalised(at::linear(h, w[1]), w[5], w[3]);
+  const auto gates = at::sigmoid(word.reset_update + state.reset_update).chunk(2, -1);  // r, z
+  const Tensor candidate = at::tanh(word.candidate + gates[0] * state.candidate);       // [N, H]
+  return candidate + gates[1] * (h - candidate);
+}
+
 }  // namespace
 
 RecurrentStack::RecurrentStack(const RecurrentOptions& options)
@@ -89,6 +116,8 @@ RecurrentStack::RecurrentStack(const RecurrentOptions& options)
            "RecurrentStack: features, hidden and layers must be at least 1, got ", options.features, ", ",
            options.hidden, " and ", options.layers);
   check_dropout("RecurrentStack", options.dropout);
+  ST_CHECK(!options.layer_norm || options.cell == Cell::gru, InvalidInput,
+           "RecurrentStack: layer_norm requires the cell 'gru', got '", name_of(options.cell), "'");
   const std::int64_t gates = (options.cell == Cell::gru ? 3 : 4) * options.hidden;
   const std::int64_t output = directions() * options.hidden;
   const double bound = 1 / std::sqrt(static_cast<double>(options.hidden));
@@ -111,6 +140,11 @@ RecurrentStack::RecurrentStack(const RecurrentOptions& options)
       add("weight_hh", {gates, options.hidden});
       add("bias_ih", {gates});
       add("bias_hh", {gates});
+      if (!options.layer_norm) continue;
+      for (const char* name : {"gain_ih", "gain_hh"}) {
+        weights.push_back(register_parameter(name + suffix, uninitialised({gates})));
+        torch::nn::init::ones_(weights.back());
+      }
     }
     switch (options.shortcuts) {
       case Shortcuts::none:
@@ -182,6 +216,39 @@ RecurrentOutput RecurrentStack::forward_on_cpu(const Tensor& x, const Tensor& le
   return {scatter_rows(outputs.back(), order->positions, batch * time).view({batch, time, -1}), state};
 }
 
+/// Word by word, by LibTorch's functions: autograd has their gradients.
+RecurrentOutput RecurrentStack::forward_normalised(const Tensor& x, const Tensor& lengths,
+                                                   const RecurrentState& initial) const {
+  const std::int64_t time = x.size(1), dirs = directions();
+  const Sequences words = lengths.defined() ? Sequences::of(x, lengths) : Sequences{x, {}, {}, true};
+  std::vector<Tensor> is_word;  // [B, 1] of each step
+  if (!words.full) is_word = words.mask.unsqueeze(2).unbind(1);
+  std::vector<Tensor> outputs, final_states;
+  for (std::size_t layer = 0; layer < weights_.size(); ++layer) {
+    const Tensor input = input_of(layer, words.x, outputs);  // [B, T, D]
+    std::vector<Tensor> sides;                               // [B, T, H]
+    for (std::int64_t direction = 0; direction < dirs; ++direction) {
+      const Tensor* w = &weights_[layer][6 * direction];
+      const NormalisedGates products = normalised(at::linear(input, w[0]), w[4], w[2]);
+      const auto gates = products.reset_update.unbind(1), candidates = products.candidate.unbind(1);
+      Tensor h = initial[0].select(1, static_cast<std::int64_t>(layer) * dirs + direction);  // [B, H]
+      std::vector<Tensor> states(time);
+      for (std::int64_t step = 0; step < time; ++step) {
+        const std::int64_t t = direction == 0 ? step : time - 1 - step;
+        const Tensor next = normalised_step({gates[t], candidates[t]}, h, w);
+        h = is_word.empty() ? next : at::where(is_word[t], next, h);
+        states[t] = h;
+      }
+      sides.push_back(at::stack(states, 1));
+      final_states.push_back(h);
+    }
+    const Tensor output = words.with(at::cat(sides, 2)).x;
+    const bool top = layer + 1 == weights_.size();
+    outputs.push_back(top ? output : at::dropout(output, options_.dropout, trains(*this)));
+  }
+  return {outputs.back(), {at::stack(final_states, 1)}};
+}
+
 RecurrentOutput RecurrentStack::forward(const Tensor& x, const Tensor& lengths,
                                         const RecurrentState& state) const {
   check_tensor("recurrent: x", x, Type::any, {"batch", "time", options_.features});
@@ -189,6 +256,7 @@ RecurrentOutput RecurrentStack::forward(const Tensor& x, const Tensor& lengths,
   const RecurrentState initial =
       state.empty() ? zero_state(batch, x.options().requires_grad(false)) : state;  // [B, L dirs, H]
   check_state(initial, batch);
+  if (options_.layer_norm && batch > 0 && time > 0) return forward_normalised(x, lengths, initial);
   const auto packed = packing(x, lengths);
   if (batch == 0 || time == 0) return {x.new_zeros({batch, time, dirs * options_.hidden}), initial};
 
@@ -264,7 +332,10 @@ std::pair<Tensor, RecurrentState> RecurrentStack::step(const Tensor& x, const Re
     const Tensor input = input_of(layer, x, outputs);
     const auto& w = weights_[layer];
     Tensor h;  // [B, H]
-    if (options_.cell == Cell::gru) {
+    if (options_.layer_norm) {
+      h = normalised_step(normalised(at::linear(input, w[0]), w[4], w[2]), state_of_layer(state[0]),
+                          w.data());
+    } else if (options_.cell == Cell::gru) {
       h = at::gru_cell(input, state_of_layer(state[0]), w[0], w[1], w[2], w[3]);
     } else {
       Tensor c;
@@ -284,7 +355,8 @@ std::pair<Tensor, RecurrentState> RecurrentStack::step(const Tensor& x, const Re
 void RecurrentStack::pretty_print(std::ostream& out) const {
   out << "RecurrentStack(" << name_of(options_.cell) << ", features=" << options_.features
       << ", hidden=" << options_.hidden << ", layers=" << options_.layers
-      << (options_.bidirectional ? ", bidirectional" : "") << ")";
+      << (options_.bidirectional ? ", bidirectional" : "") << (options_.layer_norm ? ", layer_norm" : "")
+      << ")";
 }
 
 }  // namespace sentencode::nn

@@ -30,7 +30,10 @@ __all__ = [
 ]
 
 # Parameters that are left out of fingerprints while they have no effect: older versions do not know them.
-_NEW = ("head", "sparse_rows", "boundaries", "orthogonal", "max_minutes", "validation_fraction", "anchor")
+_NEW = (
+    *("head", "sparse_rows", "boundaries", "orthogonal", "max_minutes", "validation_fraction", "anchor"),
+    "layer_norm",
+)
 # Parameters that older files lack.
 _LATER = frozenset(
     {

@@ -39,8 +39,8 @@ def export(encoder: NeuralEncoder, folder: str | os.PathLike[str]) -> None:
 
     Raises:
         NotImplementedError: It is another encoder, reads words by their characters, has no sentence
-            embedding, its word vectors have `oov="random"` or `"subwords"`, or its tokenizer is none of
-            "words", "punctuation" and "whitespace".
+            embedding, has `layer_norm`, its word vectors have `oov="random"` or `"subwords"`, or its
+            tokenizer is none of "words", "punctuation" and "whitespace".
         ValueError: The model would have 2 GB or more, the largest size of a file of ONNX.
         ImportError: onnx is missing.
     """
@@ -53,6 +53,11 @@ def export(encoder: NeuralEncoder, folder: str | os.PathLike[str]) -> None:
         raise NotImplementedError(
             f"export: {type(encoder).__name__} with characters=True reads unknown words by their characters, "
             "but tokenizer.json gives all of them the same id"
+        )
+    if options.get("layer_norm"):
+        raise NotImplementedError(
+            f"export: ONNX has no GRU with layer normalisation; this {type(encoder).__name__} has "
+            "layer_norm=True"
         )
     if oov not in ("skip", "zero", "mean"):
         raise NotImplementedError(

@@ -19,7 +19,7 @@ class RecurrentStack(CppModule):
     """A stack of GRU or LSTM layers, for sentences of any lengths.
 
     A state is `(h,)`, for the LSTM `(h, c)`, each [batch, layers * directions, hidden]. On the CPU, without
-    autocast, it cannot be differentiated twice.
+    autocast and `layer_norm`, it cannot be differentiated twice.
 
     Args:
         cell: "gru" or "lstm".
@@ -32,6 +32,8 @@ class RecurrentStack(CppModule):
         dropout: Dropout probability of each layer's output, for the layers above.
         orthogonal: Whether each gate's square matrices are initialised as orthogonal, others with N(0,
             0.01²), and biases with 0. By default all weights are uniform in ±1/sqrt(hidden).
+        layer_norm: Whether the GRU's products with words and states are normalised (Ba, Kiros and Hinton
+            2016): those of both gates together, and those of the candidate. It is computed word by word.
 
     Raises:
         ValueError: If an argument is out of range.
@@ -59,6 +61,7 @@ class RecurrentStack(CppModule):
         shortcuts: Literal["none", "input", "all"] = "none",
         dropout: float = 0.0,
         orthogonal: bool = False,
+        layer_norm: bool = False,
     ) -> None:
         super().__init__(
             _nn.RecurrentStack,
@@ -70,6 +73,7 @@ class RecurrentStack(CppModule):
             shortcuts=shortcuts,
             dropout=dropout,
             orthogonal=orthogonal,
+            layer_norm=layer_norm,
         )
 
     def forward(

@@ -142,6 +142,9 @@ def test_what_cannot_be_exported(tmp_path):
     nmt = se.CompoundNMT(**translation, **TRAINED, architecture="attn").fit(LINES[:20], LINES[:20])
     with pytest.raises(NotImplementedError, match="'attn' has no sentence embedding"):
         onnx.export(nmt, tmp_path)
+    skip = se.SkipThoughts(words, hidden=4, layer_norm=True, **TRAINED).fit(LINES[:20])
+    with pytest.raises(NotImplementedError, match="no GRU with layer normalisation"):
+        onnx.export(skip, tmp_path)
     with pytest.raises(se.NotFittedError):
         onnx.export(se.RAE(words), tmp_path)
     small = {"hidden": 4, "heads": 2, **TRAINED}

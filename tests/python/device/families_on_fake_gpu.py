@@ -45,6 +45,7 @@ CASES = {
     "LSTMSDAE": ("LSTMSDAE", {"hidden": 8, **PLAIN}),
     "CNNLSTMAE": ("CNNLSTMAE", {"hidden": 8, "filters": 5, "windows": (1, 3), **PLAIN}),
     "SkipThoughts": ("SkipThoughts", {"hidden": 6}),
+    "SkipThoughts, layer norm": ("SkipThoughts", {"hidden": 6, "layer_norm": True}),
     "FastSent": ("FastSent", {"autoencode": True}),
     "FastSent, padded": ("FastSent", {"sampled_words": 8, **PLAIN}),
     **{

@@ -181,7 +181,10 @@ LIES = {
         {"cell": "lstm", "hidden": 300},
     ],
     "FastSent": [{"words": 1_000_000_000}, {"features": 1_000_000}, {"word_bias": True}, {"tied": True}],
-    "SkipThoughts": [{"hidden": 50_000}, {"words": 1_000_000_000}, {"tied": False}, {"hidden": 200}],
+    "SkipThoughts": [
+        *({"hidden": 50_000}, {"words": 1_000_000_000}, {"tied": False}, {"hidden": 200}),
+        {"layer_norm": True},
+    ],
 }
 
 

@@ -54,6 +54,15 @@ VARIANTS = {
         for bidirectional in (False, True)
         for tied in (False, True)
     },
+    **{
+        f"skip-normalised-{bidirectional}": (
+            models.SkipThoughtsNetwork,
+            SkipThoughts,
+            {"hidden": 6, "bidirectional": bidirectional, "tied": bidirectional, "layer_norm": True},
+            2,
+        )
+        for bidirectional in (False, True)
+    },
     "fast": (models.FastSentNetwork, FastSent, {}, 2),
     "fast-ae": (models.FastSentNetwork, FastSent, {"autoencode": True}, 2),
     "fast-tied": (models.FastSentNetwork, FastSent, {"tied": True, "word_bias": True}, 2),

@@ -36,6 +36,7 @@ ENCODERS = {
     "uniform": (se.RNNCNN, {**CONTEXT, "decoder": "autoregressive_rnn", "feeding": "uniform_sampling"}),
     "skip": (se.SkipThoughts, {"hidden": 6, **SMALL}),
     "bi-skip": (se.SkipThoughts, {"hidden": 6, "bidirectional": True, "tied": True, **SMALL}),
+    "normalised skip": (se.SkipThoughts, {"hidden": 6, "layer_norm": True, **SMALL}),
     "fast": (se.FastSent, SMALL),
     "fast-ae": (se.FastSent, {"autoencode": True, **SMALL}),
 }

@@ -13,9 +13,16 @@ from hypothesis import strategies as st
 LENGTHS = torch.tensor([3, 5, 0, 1])
 
 
-def stack(cell="gru", dtype=torch.float64, seed=1, **options):
+KINDS = ["gru", "lstm", "normalised gru"]
+
+
+def stack(kind="gru", dtype=torch.float64, seed=1, **options):
     torch.manual_seed(seed)
-    return nn.RecurrentStack(cell, 4, 3, **options).to(dtype)
+    layer = nn.RecurrentStack(kind[-4:].strip(), 4, 3, layer_norm=kind.startswith("norm"), **options)
+    for name, gain in layer.named_parameters():
+        if name.startswith("gain"):
+            torch.nn.init.normal_(gain, 1)
+    return layer.to(dtype)
 
 
 def inputs(dtype=torch.float64, seed=0):
@@ -23,11 +30,20 @@ def inputs(dtype=torch.float64, seed=0):
     return torch.randn(4, 5, 4, generator=generator, dtype=dtype)
 
 
+def normalised(product):
+    """Mean 0 and variance 1, of both gates together and of the candidate."""
+    parts = product[:6], product[6:]
+    return torch.cat([(part - part.mean()) / (part.var(correction=0) + 1e-5).sqrt() for part in parts])
+
+
 def cell_step(kind, x, h, c, weights):
     """The equations, of one sentence."""
-    w_ih, w_hh, b_ih, b_hh = weights
-    a, b = w_ih @ x + b_ih, w_hh @ h + b_hh
-    if kind == "gru":
+    w_ih, w_hh, b_ih, b_hh, *gains = weights
+    a, b = w_ih @ x, w_hh @ h
+    if gains:
+        a, b = gains[0] * normalised(a), gains[1] * normalised(b)
+    a, b = a + b_ih, b + b_hh
+    if kind != "lstm":
         (ar, az, an), (br, bz, bn) = a.chunk(3), b.chunk(3)
         r, z = (ar + br).sigmoid(), (az + bz).sigmoid()
         return (1 - z) * (an + r * bn).tanh() + z * h, c
@@ -53,7 +69,7 @@ def reference(layer, kind, layers, directions, shortcuts, x, length, h0, c0):
         sides = []
         for direction in range(directions):
             suffix = f"_l{number}" + ("_reverse" if direction else "")
-            own_weights = [weights[n + suffix] for n in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
+            own_weights = [weight for name, weight in weights.items() if name.endswith(suffix)]
             h, c = h0[number * directions + direction], c0[number * directions + direction]
             side = []
             for word in inside[::-1] if direction else inside:
@@ -71,7 +87,7 @@ def reference(layer, kind, layers, directions, shortcuts, x, length, h0, c0):
 
 @settings(deadline=None, max_examples=60)
 @given(
-    kind=st.sampled_from(["gru", "lstm"]),
+    kind=st.sampled_from(KINDS),
     layers=st.integers(1, 3),
     bidirectional=st.booleans(),
     shortcuts=st.sampled_from(["none", "input", "all"]),
@@ -86,9 +102,9 @@ def test_equals_the_equations(kind, layers, bidirectional, shortcuts, ragged, wi
         h0, c0 = torch.randn(
             2, 4, layers * directions, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(5)
         )
-    state = ((h0,) if kind == "gru" else (h0, c0)) if with_state else ()
+    state = ((h0, c0) if kind == "lstm" else (h0,)) if with_state else ()
     output, last = layer(x, lengths=LENGTHS if ragged else None, state=state)
-    assert len(last) == (1 if kind == "gru" else 2)
+    assert len(last) == (2 if kind == "lstm" else 1)
     for b in range(4):
         length = LENGTHS[b].item() if ragged else 5
         expected, h, c = reference(layer, kind, layers, directions, shortcuts, x[b], length, h0[b], c0[b])
@@ -98,7 +114,7 @@ def test_equals_the_equations(kind, layers, bidirectional, shortcuts, ragged, wi
             torch.testing.assert_close(last[1][b], c)
 
 
-@pytest.mark.parametrize("kind", ["gru", "lstm"])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("lengths", [None, LENGTHS])
 def test_gradient(kind, lengths):
     layer = stack(kind, layers=2, bidirectional=True, shortcuts="all")
@@ -112,7 +128,7 @@ def test_gradient(kind, lengths):
     assert torch.autograd.gradcheck(run, (x, *state, *layer.parameters()), fast_mode=True)
 
 
-@pytest.mark.parametrize("kind", ["gru", "lstm"])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("padding", [1e30, float("nan")])
 def test_padding_is_ignored(kind, padding):
     layer = stack(kind, layers=2, bidirectional=True)
@@ -130,7 +146,7 @@ def test_padding_is_ignored(kind, padding):
     assert all(torch.isfinite(p.grad).all() for p in layer.parameters())
 
 
-@pytest.mark.parametrize("kind", ["gru", "lstm"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_sentence_does_not_depend_on_its_batch(kind):
     layer = stack(kind, torch.float32, layers=2, bidirectional=True, shortcuts="input")
     x = inputs(torch.float32)
@@ -142,7 +158,7 @@ def test_a_sentence_does_not_depend_on_its_batch(kind):
             torch.testing.assert_close(a[0], b[i], rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("kind", ["gru", "lstm"])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shortcuts", ["none", "input", "all"])
 def test_steps_equal_forward(kind, shortcuts):
     layer = stack(kind, layers=3, shortcuts=shortcuts)
@@ -310,6 +326,10 @@ def test_orthogonal_weights(cell):
         ),
         (lambda *_: nn.RecurrentStack("rnn", 4, 3), "'gru' or 'lstm', got 'rnn'"),
         (lambda *_: nn.RecurrentStack("gru", 4, 3, shortcuts="some"), "got 'some'"),
+        (
+            lambda *_: nn.RecurrentStack("lstm", 4, 3, layer_norm=True),
+            "layer_norm requires the cell 'gru', got",
+        ),
         (lambda *_: nn.RecurrentStack("gru", 4, 0), "at least 1, got 4, 0 and 1"),
     ],
 )

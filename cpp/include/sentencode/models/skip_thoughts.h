@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sentencode/models/writing_network.h"
@@ -20,6 +21,9 @@ struct SkipThoughtsOptions {
   nn::WordWriterOptions words{.trainable_words = true, .tied = true};
   std::int64_t hidden = 600;
   bool bidirectional = false;
+  bool layer_norm = false;
+
+  static constexpr std::string_view kLater[] = {"layer_norm"};  // may be missing in files
 };
 
 template <OptionsOf<SkipThoughtsOptions> Options, typename Visit>
@@ -30,6 +34,8 @@ void for_options(Options& of, const Visit& visit) {
   visit("hidden", of.hidden, at_least(1, "Dimensions of a sentence embedding, and units of both decoders."));
   visit("bidirectional", of.bidirectional,
         {"Makes the encoder bidirectional, with half of `hidden` in each direction."});
+  visit("layer_norm", of.layer_norm,
+        {"Normalises the encoder and both decoders (Ba, Kiros and Hinton 2016); steps take longer."});
 }
 
 /// Skip-thoughts (Kiros et al. 2015), the baseline of paper 001: the sentence embedding is the last state of

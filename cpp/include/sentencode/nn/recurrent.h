@@ -29,6 +29,7 @@ struct RecurrentOptions {
   double dropout = 0;       // of each layer's output, for the layers above
   bool orthogonal = false;  // initialises a gate's square matrices as orthogonal, others with N(0, 0.01^2),
                             // and biases with 0; otherwise all weights are uniform in +-1 / sqrt(H)
+  bool layer_norm = false;  // normalises the products of the GRU (Ba, Kiros, Hinton 2016)
 };
 
 /// h, and for the LSTM c: each [B, L directions, H], the directions of a layer next to each other. The batch
@@ -41,7 +42,7 @@ struct RecurrentOutput {
 };
 
 /// A stack of GRU or LSTM layers, for sentences of any lengths. Padding is skipped. On the CPU, without
-/// autocast, it cannot be differentiated twice.
+/// autocast and layer normalisation, it cannot be differentiated twice.
 class RecurrentStack : public torch::nn::Module {
  public:
   explicit RecurrentStack(const RecurrentOptions& options);
@@ -54,7 +55,8 @@ class RecurrentStack : public torch::nn::Module {
   std::pair<at::Tensor, RecurrentState> step(const at::Tensor& x, const RecurrentState& state) const;
 
   RecurrentState zero_state(std::int64_t batch, const at::TensorOptions& options) const;
-  /// The weights of a layer, as for LibTorch's functions: W, U, b_W, b_U of each direction.
+  /// The weights of a layer, as for LibTorch's functions: W, U, b_W, b_U of each direction. With layer_norm,
+  /// they are followed by the gains g_W, g_U.
   const std::vector<at::Tensor>& weights(std::size_t layer) const { return weights_[layer]; }
   std::int64_t directions() const { return options_.bidirectional ? 2 : 1; }
   void pretty_print(std::ostream& out) const override;
@@ -63,6 +65,8 @@ class RecurrentStack : public torch::nn::Module {
   void check_state(const RecurrentState& state, std::int64_t batch) const;
   RecurrentOutput forward_on_cpu(const at::Tensor& x, const at::Tensor& lengths,
                                  const RecurrentState& initial) const;
+  RecurrentOutput forward_normalised(const at::Tensor& x, const at::Tensor& lengths,
+                                     const RecurrentState& initial) const;
   /// The input of a layer: x is the stack's input, `below` the outputs of all layers below.
   at::Tensor input_of(std::size_t layer, const at::Tensor& x, const std::vector<at::Tensor>& below) const;
 
