@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..concatenation import Concatenation
 from ..files import make_folder, without_link
 from ..saved import load
 from ..text.vocabulary import Vocabulary
@@ -92,7 +93,10 @@ class Bench:
         result: Result = {"row": name, "seed": seed, "threads": num_threads()}
         label = slug(f"{name} {seed}")
         encoder: Any
-        if row.trained:
+        if row.joined:
+            encoder, of_parts = self._joined(row, label, seed)
+            result |= of_parts
+        elif row.trained:
             encoder, history, tried = self.chosen(row, label, seed)
             result |= {**_training_results(history), **tried}
         elif row.kind:
@@ -106,11 +110,12 @@ class Bench:
         if row.kind:
             result |= self._network_results(encoder, row, seed)
         if row.expanded:
-            encoder.expand_vocabulary(self.vectors)
+            for part in encoder.encoders if row.joined else (encoder,):
+                part.expand_vocabulary(self.vectors)
         evaluated = self._evaluated(encoder, row)
         begin = time.perf_counter()
         path = self.report_of(name, seed)
-        label = f"{name}, seed {seed}" if row.kind else name
+        label = f"{name}, seed {seed}" if row.seeded else name
         further = [] if row.further else self.further
         names = [task.name for task in self.evaluator.tasks] if row.tasks is None else row.tasks
         tasks = [task for task in self.evaluator.tasks if task.name in names and task.name not in further]
@@ -144,6 +149,18 @@ class Bench:
             prepare = labels.prepare
             return Adapted(lambda x: encode(prepare(list(x))), f"{encoder.fingerprint()}, prepared")
         return encoder
+
+    def _joined(self, row: Row, label: str, seed: int) -> tuple[Concatenation, Result]:
+        """The concatenation of encoders that are trained one after the other, and the sums of their costs."""
+        encoders, costs, sizes = [], [], []
+        for i, part in enumerate(row.joined, 1):
+            encoder, history = self.trained(part, f"{label}-{i}", seed)
+            encoders.append(encoder)
+            costs.append(_training_results(history))
+            sizes.append(self._network_results(encoder, part, seed)["parameters"])
+        result = {name: sum(cost[name] for cost in costs) for name in ("steps", "sentences", "minutes")}
+        parameters = {name: sum(size[name] for size in sizes) for name in sizes[0]}
+        return Concatenation(encoders, normalize=True), result | {"parameters": parameters}
 
     def report_of(self, name: str, seed: int) -> Path:
         """The file of the evaluation report of a row."""
@@ -297,7 +314,7 @@ class Bench:
         }
 
 
-def checked_networks(rows: Mapping[str, Row], shared: Mapping[str, Any], dim: int) -> None:
+def checked_networks(rows: Sequence[Row], shared: Mapping[str, Any], dim: int) -> None:
     """Checks the parameters of rows before anything is read, by one training step of tiny networks.
 
     Raises:
@@ -305,9 +322,10 @@ def checked_networks(rows: Mapping[str, Row], shared: Mapping[str, Any], dim: in
         ValueError: A parameter has a wrong value.
     """
     word = WordVectors.from_dict({"a": [1.0] * dim})
-    for row in {repr((row.kind, row.options)): row for row in rows.values() if row.kind}.values():
-        sized = {name: 1 if name == "layers" else _TINY for name in row.sized}
-        options = {**row.options, **sized, **shared}
+    networks = [one for row in rows for one in row.joined or (row,) if one.kind]
+    for row in {repr((row.kind, row.options)): row for row in networks}.values():
+        widths = {*row.sized, *({"hidden"} & row.options.keys())}
+        options = {**row.options, **{name: 1 if name == "layers" else _TINY for name in widths}, **shared}
         encoder = getattr(_models(), row.kind)(word if row.vectors else None, **options, max_steps=1)
         encoder.fit([["a"] * encoder.min_length] * 3, _labels_for(encoder), show_progress_bar=False)
 

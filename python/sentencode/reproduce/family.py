@@ -150,7 +150,7 @@ class Family(Experiment):
         precision = {} if autocast is None else {"autocast": autocast}
         networks = {"preset": preset, **family_options, **precision, "device": device}
         dim = sized.word_dim or (vectors.dim if isinstance(vectors, WordVectors) else 2)
-        checked_networks({name: self.rows[name] for name in wanted_rows}, networks, dim)
+        checked_networks([self.rows[name] for name in wanted_rows], networks, dim)
         labels, values = labels or {}, values or {}
         if unknown := {*(others or {}), *labels} - {*self.corpora, *self.labelled}:
             raise ValueError(f"{self.name} has no corpus {', '.join(sorted(unknown))}")
@@ -185,7 +185,7 @@ class Family(Experiment):
             sized,
             results,
             evaluator,
-            parts=sum(row.trained for row in self.rows.values()),
+            parts=sum(len(row.joined) or 1 for row in self.rows.values() if row.trained),
             shared=networks,
             normalize=normalize,
             further=[*self.further, *(task.name for task in further)],
@@ -224,8 +224,8 @@ class Family(Experiment):
         todo: list[Todo] = []
         for name in sorted(rows, key=lambda name: self.rows[name].trained):
             row = self.rows[name]
-            for seed in seeds if row.kind else seeds[:1]:
-                label = f"{name} {seed}" if row.kind else name
+            for seed in seeds if row.seeded else seeds[:1]:
+                label = f"{name} {seed}" if row.seeded else name
                 todo.append((name, label, functools.partial(bench.result, name, row, seed)))
         return todo
 

@@ -51,6 +51,11 @@ class Size(CommonSize):
     sum_rate: float = 5e-4
 
     @property
+    def half_skip(self) -> int:
+        """Width of each of two skip-thoughts whose embeddings are concatenated."""
+        return self.skip // 2
+
+    @property
     def wide_channels(self) -> int:
         """Channels of a decoder that is twice as wide."""
         return 2 * self.channels
@@ -104,9 +109,9 @@ def _rnn_cnn(sized: dict[str, str] = _SMALL, **options: Any) -> Row:
     return Row("RNNCNN", options, sized, expanded=True)
 
 
-def _skip_thoughts(**options: Any) -> Row:
+def _skip_thoughts(width: str = "skip", **options: Any) -> Row:
     # Longer sentences are left out, as in its public code, whatever the others' length is.
-    return Row("SkipThoughts", {"max_length": 30, **options}, {"hidden": "skip"}, expanded=True)
+    return Row("SkipThoughts", {"max_length": 30, **options}, {"hidden": width}, expanded=True)
 
 
 _FAST_SENT = Row("FastSent", sized={"learning_rate": "sum_rate"}, expanded=True)
@@ -132,6 +137,10 @@ _TABLE_2 = {
     "large RNN-CNN, reviews": replace(_rnn_cnn(_LARGE), corpus="reviews", further=True),
     "skip-thoughts": replace(_skip_thoughts(), further=True),
     "skip-thoughts, two directions": _skip_thoughts(bidirectional=True),
+    "skip-thoughts, combined": Row(
+        joined=[_skip_thoughts("half_skip"), _skip_thoughts("half_skip", bidirectional=True)], expanded=True
+    ),
+    "skip-thoughts, layer norm": _skip_thoughts(layer_norm=True),
     "skip-thoughts, tied": _skip_thoughts(tied=True),
     "FastSent": _FAST_SENT,
     "FastSent+AE": replace(_FAST_SENT, options={"autoencode": True}),

@@ -96,6 +96,7 @@ class Row:
         chosen: Parameters that are chosen by validation, where the family has values of them.
         expanded: Whether the learnt word table is expanded to all vectors before the evaluation.
         vectors: Whether the word table is initialised with the word vectors, and not at random.
+        joined: Rows whose encoders are trained apart and concatenated, each embedding divided by its length.
     """
 
     kind: str = ""
@@ -113,6 +114,12 @@ class Row:
     chosen: Sequence[str] = ()
     expanded: bool = False
     vectors: bool = True
+    joined: Sequence[Row] = ()
+
+    @property
+    def seeded(self) -> bool:
+        """Whether the row depends on the training seed."""
+        return bool(self.kind or self.joined)
 
 
 def untrained(row: Row) -> Row:

@@ -34,7 +34,7 @@ TINY = rnn_cnn.Size(
     valid_sentences=10,
 )
 ASKED = [*rnn_cnn._TABLE_1, "small RNN-CNN, reviews", "large RNN-CNN", "skip-thoughts", "FastSent+AE"]
-ASKED += ["mean-max AAE", "SIF"]
+ASKED += ["mean-max AAE", "SIF", "skip-thoughts, combined", "skip-thoughts, layer norm"]
 
 
 @pytest.fixture(scope="module")
@@ -62,14 +62,16 @@ def test_every_row_is_trained_for_the_same_steps(done):
     assert {result["row"] for result in report.results} == set(ASKED)
     for result in report.results:
         if rnn_cnn.ROWS[result["row"]].trained:
-            assert result["steps"] == 3
-            assert 3 <= result["sentences"] <= 24
+            trainings = len(rnn_cnn.ROWS[result["row"]].joined) or 1
+            assert result["steps"] == 3 * trainings
+            assert 3 <= result["sentences"] <= 24 * trainings
             assert result["scores"]["training hours"]["value"] > 0
     dims = {result["row"]: result["dim"] for result in report.results}
     assert dims["predict-all-words CNN"] == dims["autoregressive RNN, Always Sampling"] == 16
     assert dims["predict-all-words CNN, max only"] == 8
     assert dims["predict-all-words CNN, double-sized encoder"] == 24
     assert (dims["large RNN-CNN"], dims["skip-thoughts"], dims["FastSent+AE"], dims["SIF"]) == (32, 8, 4, 4)
+    assert dims["skip-thoughts, combined"] == dims["skip-thoughts, layer norm"] == 8
     settings = {
         result["row"]: (result["config"]["decoder"], result["config"]["feeding"])
         for result in report.results
@@ -77,6 +79,20 @@ def test_every_row_is_trained_for_the_same_steps(done):
     }
     assert settings["autoregressive CNN, Uniform Sampling"] == ("autoregressive_cnn", "uniform_sampling")
     assert settings["predict-all-words RNN"][0] == "rnn"
+
+
+def test_combined_skip_thoughts_are_trained_apart(done):
+    report, out = done
+    one, two = (
+        se.load(out / "encoders" / f"skip-thoughts-combined-0-{i}.sentencode").network for i in (1, 2)
+    )
+    assert (one.dim, two.dim) == (4, 4)
+    assert "encoder.weight_hh_l0_reverse" not in one.state_dict()
+    assert "encoder.weight_hh_l0_reverse" in two.state_dict()
+    (combined,) = report.of("skip-thoughts, combined")
+    sizes = [sum(p.numel() for p in network.parameters() if p.requires_grad) for network in (one, two)]
+    assert combined["parameters"]["with_softmax"] == sum(sizes)
+    assert "| skip-thoughts, combined, ours |" in report.markdown()
 
 
 def test_each_corpus_has_its_words(done):
