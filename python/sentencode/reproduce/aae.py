@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 from ..linear import DictRep
@@ -11,11 +12,12 @@ from ..paragraph_vec import ParagraphVec
 from ..text.definitions import definitions
 from ..vectors import WordVectors
 from .claims import Claim, Claims
-from .controls import CONTROLS
+from .controls import CONTROLS, Projection
 from .family import Family
 from .rows import NotAvailableError, Row, untrained
 from .rows import Size as CommonSize
 from .score_tables import Averages, Cost, Scores
+from .widths import Widths
 
 __all__ = ["FAMILY", "ROWS", "SIZES", "Size", "reproduce"]
 
@@ -67,7 +69,22 @@ _AAE = {
     f"{name} AAE": Row("MeanMaxAAE", {"pooling": pooling}, normalize=_HALVES)
     for name, pooling in _POOLINGS.items()
 }
-ROWS = {
+# Rows whose embeddings have other widths than those of the size.
+_WIDTHS = (512, 1024, 2048, 4096)
+_UNTRAINED, _PROJECTED = (
+    {f"{name}, {width:,} dimensions": width for width in _WIDTHS}
+    for name in ("untrained mean-max AAE", "projected mean and max of words")
+)
+_OF_WIDTHS = {
+    **{
+        name: Row(
+            "MeanMaxAAE", {"pooling": "mean_max", "hidden": width // 2}, {}, trained=False, normalize=_HALVES
+        )
+        for name, width in _UNTRAINED.items()
+    },
+    **{name: Row(trained=False, make=partial(Projection, width=width)) for name, width in _PROJECTED.items()},
+}
+_OF_SIZE = {
     **_AAE,
     **{f"{name} RAE": Row("RAE", {"pooling": pooling}) for name, pooling in _POOLINGS.items()},
     "LSTM SDAE": Row("LSTMSDAE"),  # the paper's is that of Hill et al. (2016)
@@ -78,6 +95,7 @@ ROWS = {
     **CONTROLS,
     "untrained mean-max AAE": untrained(_AAE["mean-max AAE"]),
 }
+ROWS = {**_OF_SIZE, **_OF_WIDTHS}
 
 _ACCURACIES = ("MR", "CR", "SST2", "TREC", "MRPC", "SICKEntailment")
 _OLDER = ("MR", "CR", "TREC", "MRPC")  # that are published of the older autoencoders
@@ -126,11 +144,28 @@ FAMILY = Family(
         "1": Scores(
             "Table 1: SentEval's tasks, accuracy and F1 in percent, Pearson's r",
             "1",
-            rows=("mean-max AAE", *(name for name, row in ROWS.items() if not row.trained)),
-            printed={"average of words": "GloVe BOW", "ParagraphVec DBOW": "ParagraphVec (DBOW)"},
+            rows=("mean-max AAE", *(name for name, row in _OF_SIZE.items() if not row.trained)),
+            printed={
+                "average of words": "GloVe BOW",
+                "ParagraphVec DBOW": "ParagraphVec (DBOW)",
+            },
         ),
-        "2": Averages("Table 2: macro and micro averages of accuracy", "2", of="1"),
-        "3": Scores("Table 3: poolings, and recurrent networks in place of attention", "3"),
+        "2": Averages("Table 2: macro and micro averages of accuracy", "2", of="1", rows=tuple(_OF_SIZE)),
+        "3": Scores(
+            "Table 3: poolings, and recurrent networks in place of attention", "3", rows=tuple(_OF_SIZE)
+        ),
+        "widths": Widths(
+            "Width of the embedding",
+            {
+                "untrained mean-max AAE": tuple(_UNTRAINED),
+                "projected mean and max of words": tuple(_PROJECTED),
+            },
+            others=(
+                *(name for name, row in _OF_SIZE.items() if row.trained),
+                *("average of words", "mean and max of words"),
+            ),
+            tasks=_ACCURACIES,
+        ),
         "findings": Claims("The paper's findings, and whether they hold here", _CLAIMED),
         "cost": Cost(
             "Section 4.4: parameters, and time of training",

@@ -7,7 +7,6 @@ and for a teacher, where encoders are evaluated by cosines, and with a classifie
 from __future__ import annotations
 
 import functools
-import math
 import os
 import statistics
 import tempfile
@@ -31,7 +30,7 @@ from .experiment import Experiment
 from .report import Report, Table
 from .results_folder import Result, Results, as_json, file_identity, slug
 from .rows import computed
-from .tables import TableText, differing, number, rounded, score
+from .tables import TableText, differing, mean_score, number, rounded, score
 
 __all__ = ["FAMILY", "experiment", "reproduce"]
 
@@ -44,16 +43,6 @@ CLASSIFIED = ("MR", "CR", "TREC")
 # --- tables ---
 
 _SHORT = {"STSBenchmarkCosine": "STSB", "SICKCosine": "SICK", "SICKEntailment": "SICK-E"}
-
-
-def _mean(scores: Mapping[str, Any], tasks: Sequence[str]) -> Result | None:
-    """The mean of scores, and its interval if those of the tasks are independent; None if one is missing."""
-    if not tasks or any(task not in scores for task in tasks):
-        return None
-    parts = [scores[task] for task in tasks]
-    value = statistics.fmean(part["value"] for part in parts)
-    low, high = (math.hypot(*(part[end] - part["value"] for part in parts)) for end in ("low", "high"))
-    return {"value": value, "low": value - low / len(parts), "high": value + high / len(parts)}
 
 
 def _seconds(value: float | None) -> str:
@@ -114,8 +103,8 @@ class _Labels(_Shown):
         tasks, lines = self.tasks(report, LABELLED), []
         for result in sorted(self.results(report), key=lambda result: result["examples"]):
             scores = [score(result["scores"].get(task)) for task in tasks]
-            less = differing(_mean(result.get("less", {}), tasks))
-            mean = score(_mean(result["scores"], tasks))
+            less = differing(mean_score(result.get("less", {}), tasks))
+            mean = score(mean_score(result["scores"], tasks))
             line = [result["learner"], f"{result['examples']:,}", *scores, mean, less]
             lines.append([*line, *_costs(result)])
         if lines:
@@ -147,7 +136,7 @@ class _Labels(_Shown):
         tasks = self.tasks(report, LABELLED)
         curves: dict[str, list[tuple[int, Result, float]]] = {}
         for result in sorted(self.results(report), key=lambda result: result["examples"]):
-            if (mean := _mean(result["scores"], tasks)) is not None:
+            if (mean := mean_score(result["scores"], tasks)) is not None:
                 speed = result["sentences_per_second"]["median"]
                 curves.setdefault(result["learner"], []).append((result["examples"], mean, speed))
         if not curves:
@@ -184,7 +173,7 @@ class _Encoders(_Shown):
             scores = result["scores"]
             cells = [result["row"], result["learns"], str(result["dim"])]
             cells += [score(scores.get(task)) for task in cosine]
-            cells += [score(_mean(scores, years)), score(_mean(scores, classified))]
+            cells += [score(mean_score(scores, years)), score(mean_score(scores, classified))]
             lines.append([*cells, *_costs(result), score(result.get("bleu"))])
         if lines:
             header = ["encoder", "learns from", "dim", *(_SHORT.get(task, task) for task in cosine)]

@@ -12,7 +12,9 @@ from ..linear import Average
 from ..vectors import WordVectors
 from .rows import Row
 
-__all__ = ["CONTROLS", "MeanMaxOfWords"]
+__all__ = ["CONTROLS", "MeanMaxOfWords", "Projection"]
+
+_SEED = 20181111
 
 
 class MeanMaxOfWords:
@@ -41,7 +43,30 @@ class MeanMaxOfWords:
         return tokens if self.vectors.cased else [token.lower() for token in tokens]
 
 
-# `rows.untrained` makes the third control from a row of the family.
+class Projection:
+    """A random linear map of the embeddings of `MeanMaxOfWords`, whose entries are N(0, 1 / width).
+
+    Args:
+        vectors: Word vectors.
+        width: Dimensions of an embedding.
+    """
+
+    def __init__(self, vectors: WordVectors, width: int) -> None:
+        self.words, self.width = MeanMaxOfWords(vectors), width
+        shape = 2 * vectors.dim, width
+        self.matrix = np.random.default_rng(_SEED).normal(0, width**-0.5, shape).astype(np.float32)
+
+    def fingerprint(self) -> str:
+        """The identity of the encoder."""
+        return f"projection to {self.width} of {self.words.fingerprint()}"
+
+    def encode(self, sentences: Sequence[Sequence[str]]) -> npt.NDArray[np.float32]:
+        """The embeddings of tokenized sentences [n, width]."""
+        embeddings: npt.NDArray[np.float32] = self.words.encode(sentences) @ self.matrix
+        return embeddings
+
+
+# `rows.untrained` makes a further control from a row of the family.
 CONTROLS = {
     "average of words": Row(trained=False, make=Average),
     "mean and max of words": Row(trained=False, make=MeanMaxOfWords),

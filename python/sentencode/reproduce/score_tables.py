@@ -82,11 +82,13 @@ class Averages(Table):
         title: Title of the table.
         table: Number of the paper's table of averages.
         of: Number of the paper's table of accuracies.
+        rows: Our rows.
     """
 
     title: str
     table: str
     of: str
+    rows: Sequence[str]
 
     def content(self, report: Report) -> Iterator[TableText]:
         """The table."""
@@ -98,7 +100,7 @@ class Averages(Table):
         columns = [f"{kind} {name}" for _, name in sets for kind in kinds]
         averages, accuracies = report.printed(self.table), report.printed(self.of)
         cells = []
-        for row in report.rows:
+        for row in self.rows:
             if not report.of(row):
                 continue
             if row in accuracies:

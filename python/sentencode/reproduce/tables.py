@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +19,7 @@ __all__ = [
     "digits",
     "filled_columns",
     "markdown_table",
+    "mean_score",
     "number",
     "rounded",
     "score",
@@ -78,6 +81,16 @@ def score(score: Mapping[str, float] | None, decimals: int = 1) -> str:
     if score.get("low") is None:
         return value
     return f"{value} ± {number((score['high'] - score['low']) / 2, decimals)}"
+
+
+def mean_score(scores: Mapping[str, Any], names: Sequence[str]) -> dict[str, float] | None:
+    """The mean of scores, and its interval if theirs are independent; None if one is missing."""
+    if not names or any(name not in scores for name in names):
+        return None
+    parts = [scores[name] for name in names]
+    value = statistics.fmean(part["value"] for part in parts)
+    low, high = (math.hypot(*(part[end] - part["value"] for part in parts)) for end in ("low", "high"))
+    return {"value": value, "low": value - low / len(parts), "high": value + high / len(parts)}
 
 
 def differing(score: Mapping[str, float] | None, decimals: int = 1) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import re
 import sys
@@ -18,7 +19,7 @@ import sentencode as se
 from sentencode.cli import main
 from sentencode.evaluation import published
 from sentencode.reproduce import aae, bench
-from sentencode.reproduce.controls import MeanMaxOfWords
+from sentencode.reproduce.controls import MeanMaxOfWords, Projection
 from sentencode.reproduce.results_folder import slug
 from sentencode.training import History
 
@@ -116,6 +117,33 @@ def test_controls(done, vectors):
     assert not rows[1].any()
     trained, untrained = (report.scores(name) for name in ("mean-max AAE", "untrained mean-max AAE"))
     assert trained != untrained
+
+
+def test_a_projection_keeps_lengths_and_cosines_on_average(vectors):
+    texts = [["the", "film"], ["great", "a", "was"], ["unknown"]]
+    rows, wide = MeanMaxOfWords(vectors).encode(texts), Projection(vectors, 20_000)
+    np.testing.assert_allclose(wide.encode(texts) @ wide.encode(texts).T, rows @ rows.T, atol=0.3)
+    assert Projection(vectors, 5).encode(texts).shape == (3, 5)
+    assert Projection(vectors, 5).fingerprint() != wide.fingerprint()
+
+
+def test_widths_are_compared(done):
+    report, out = done
+    rows = {result["row"]: result for result in report.results}
+    for width in (512, 1024, 2048, 4096):
+        for name in ("untrained mean-max AAE", "projected mean and max of words"):
+            assert rows[f"{name}, {width:,} dimensions"]["dim"] == width
+    _, _, table = report.markdown().partition("### Width of the embedding")
+    header, _, *lines = table.strip().splitlines()
+    assert header == "| encoder | dimensions | mean of CR TREC |"
+    cells = dict(line.strip("| ").split(" | ", 1) for line in lines[: lines.index("")])
+    assert len(cells) == 8 + len(TRAINED) + 2
+    scores = report.scores("mean-max AAE")
+    mean = (scores["CR accuracy"] + scores["TREC accuracy"]) / 2
+    assert cells["mean-max AAE, ours"].startswith(f"16 | {mean:.1f} ± ")
+    assert "| untrained mean-max AAE, 512 dimensions" not in report.markdown().partition("### Width")[0]
+    if importlib.util.find_spec("matplotlib") is not None:
+        assert "4,096" in (out / "widths.svg").read_text()
 
 
 def test_tables_show_our_rows_among_the_published(done):
@@ -295,7 +323,7 @@ def test_several_seeds(folder, vectors, tmp_path):
     ("arguments", "message"),
     [
         ({"rows": ["median-aae"]}, "no row is named 'median-aae'; there are mean-aae"),
-        ({"tables": ["4"]}, "no table is named '4'; there are 1, 2, 3, findings, cost"),
+        ({"tables": ["4"]}, "no table is named '4'; there are 1, 2, 3, widths, findings, cost"),
         ({"size": "huge"}, "size must be one of cpu, paper, got 'huge'"),
         ({"seeds": []}, "seeds must be different numbers, at least one"),
         ({"seeds": [1, 1]}, "seeds must be different numbers"),
