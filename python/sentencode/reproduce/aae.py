@@ -12,7 +12,7 @@ from ..paragraph_vec import ParagraphVec
 from ..text.definitions import definitions
 from ..vectors import WordVectors
 from .claims import Claim, Claims
-from .controls import CONTROLS, Projection
+from .controls import CONTROLS, AverageOfWord2vec, Projection
 from .family import Family
 from .rows import NotAvailableError, Row, untrained
 from .rows import Size as CommonSize
@@ -93,6 +93,7 @@ _OF_SIZE = {
     "ParagraphVec DM": Row(trained=False, make=lambda _: ParagraphVec("dm"), fitted=True),
     "DictRep": Row(trained=False, make=_of_wordnet),  # Hill et al. (2016)
     **CONTROLS,
+    "word2vec": Row(trained=False, make=AverageOfWord2vec, fitted=True),
     "untrained mean-max AAE": untrained(_AAE["mean-max AAE"]),
 }
 ROWS = {**_OF_SIZE, **_OF_WIDTHS}
@@ -147,6 +148,8 @@ FAMILY = Family(
             rows=("mean-max AAE", *(name for name, row in _OF_SIZE.items() if not row.trained)),
             printed={
                 "average of words": "GloVe BOW",
+                "word2vec": "word2vec BOW",
+                "SIF": "SIF (GloVe + WR)",
                 "ParagraphVec DBOW": "ParagraphVec (DBOW)",
             },
         ),

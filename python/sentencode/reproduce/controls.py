@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import importlib.util
 import itertools
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..linear import Average
+from ..linear import SIF, Average
 from ..vectors import WordVectors
-from .rows import Row
+from .rows import NotAvailableError, Row
 
-__all__ = ["CONTROLS", "MeanMaxOfWords", "Projection"]
+__all__ = ["CONTROLS", "AverageOfWord2vec", "MeanMaxOfWords", "Projection"]
 
 _SEED = 20181111
 
@@ -66,8 +68,38 @@ class Projection:
         return embeddings
 
 
+class AverageOfWord2vec:
+    """The average of word vectors that word2vec trains on the training sentences.
+
+    Args:
+        vectors: Word vectors, which have the dimension of the trained ones.
+    """
+
+    average: Average
+
+    def __init__(self, vectors: WordVectors) -> None:
+        self.dim = vectors.dim
+
+    def fit(self, sentences: Any, *, show_progress_bar: bool) -> None:
+        """Train the word vectors."""
+        if importlib.util.find_spec("gensim") is None:
+            raise NotAvailableError("gensim is not installed")
+        words = WordVectors.train(sentences, self.dim, method="word2vec", progress=show_progress_bar)
+        self.average = Average(words)
+
+    def fingerprint(self) -> str:
+        """The identity of the encoder."""
+        return self.average.fingerprint()
+
+    def encode(self, sentences: Sequence[Sequence[str]]) -> npt.NDArray[np.float32]:
+        """The embeddings of tokenized sentences [n, dim]."""
+        embeddings: npt.NDArray[np.float32] = self.average.encode(sentences)
+        return embeddings
+
+
 # `rows.untrained` makes a further control from a row of the family.
 CONTROLS = {
     "average of words": Row(trained=False, make=Average),
     "mean and max of words": Row(trained=False, make=MeanMaxOfWords),
+    "SIF": Row(trained=False, make=lambda vectors: SIF(vectors, statistics="evaluated")),
 }

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..evaluation import Task
-from ..linear import SIF
 from .claims import Claim, Claims
 from .controls import CONTROLS
 from .family import Family
@@ -158,8 +157,7 @@ _HYPER = {
     "no bias of words": _rnn_cnn(word_bias=False),
 }
 _CONTROLS = {
-    **{name: replace(row, further=True) for name, row in CONTROLS.items()},
-    "SIF": Row(trained=False, make=lambda vectors: SIF(vectors, statistics="evaluated")),
+    **{name: replace(row, further=name != "SIF") for name, row in CONTROLS.items()},
     "untrained RNN-CNN": untrained(_TABLE_1["predict-all-words CNN"]),
     **{
         f"untrained RNN-CNN, {name}": untrained(_TABLE_1[f"predict-all-words CNN, {name}"])

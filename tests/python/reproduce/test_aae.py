@@ -19,7 +19,7 @@ import sentencode as se
 from sentencode.cli import main
 from sentencode.evaluation import published
 from sentencode.reproduce import aae, bench
-from sentencode.reproduce.controls import MeanMaxOfWords, Projection
+from sentencode.reproduce.controls import AverageOfWord2vec, MeanMaxOfWords, Projection
 from sentencode.reproduce.results_folder import slug
 from sentencode.training import History
 
@@ -88,6 +88,7 @@ def test_every_row_is_trained_and_evaluated(done):
     assert rows["mean AAE"]["dim"] == rows["max RAE"]["dim"] == rows["LSTM SDAE"]["dim"] == 8
     assert rows["mean-max AAE"]["dim"] == rows["untrained mean-max AAE"]["dim"] == 16
     assert (rows["CNN-LSTM AE"]["dim"], rows["mean and max of words"]["dim"]) == (9, 12)
+    assert rows["word2vec"]["dim"] == rows["SIF"]["dim"] == 6
     assert not list((out / "work").glob("*"))
 
 
@@ -125,6 +126,15 @@ def test_a_projection_keeps_lengths_and_cosines_on_average(vectors):
     np.testing.assert_allclose(wide.encode(texts) @ wide.encode(texts).T, rows @ rows.T, atol=0.3)
     assert Projection(vectors, 5).encode(texts).shape == (3, 5)
     assert Projection(vectors, 5).fingerprint() != wide.fingerprint()
+
+
+def test_word2vec_is_trained_on_the_sentences(folder, vectors):
+    control = AverageOfWord2vec(vectors)
+    control.fit((folder / "books.txt").read_text().split("\n"), show_progress_bar=False)
+    rows = control.encode([["the", "film"], ["unknown"]])
+    words = control.average.vectors
+    np.testing.assert_allclose(rows[0], (words["the"] + words["film"]) / 2, rtol=1e-5)
+    assert not rows[1].any()
 
 
 def test_widths_are_compared(done):
