@@ -196,6 +196,19 @@ def _teacher(teacher: Any = None) -> Row:
 
 _BY_CORPUS = {corpus: _rows_of(corpus) for corpus in _CORPORA}
 _SENTEVAL = tuple(_named(name, "nli") for name in ("max pooling", "scalar attention", _GENERALIZED))
+# With the preset's values in place of those of the size and the corpus.
+_INFERSENT_OPTIONS: dict[str, Any] = dict.fromkeys(
+    (
+        *("layers", "dropout", "characters", "trainable_words", "head"),
+        *("learning_rate", "batch_size", "clip_norm"),
+    )
+)
+_INFERSENT = {
+    _named("InferSent", corpus): replace(
+        _row(corpus, preset="infersent", pooling="max", **_INFERSENT_OPTIONS), tasks=_TRANSFER
+    )
+    for corpus in ("nli", "sst2")
+}
 _FIGURE_1 = {_named(name, "nli"): _row("nli", **options) for name, options in _OTHER_HEADS.items()}
 _STUDENTS = {
     "teacher": _teacher(),
@@ -210,6 +223,7 @@ ROWS = {
         for name, row in rows.items()
     },
     **_FIGURE_1,
+    **_INFERSENT,
     **{name: row for corpus in _CORPORA for name, row in _controls(corpus).items()},
     "average of words": Row(trained=False, make=Average, tasks=_TRANSFER),
     **_STUDENTS,
@@ -347,9 +361,10 @@ FAMILY = Family(
         "fig2": FIGURE_2,
         "findings": Claims("The paper's findings, and whether they hold here", _CLAIMED),
         "senteval": Scores(
-            "SentEval: frozen encoders of NLI",
-            rows=("average of words", *_SENTEVAL),
+            "SentEval: frozen encoders",
+            rows=("average of words", *_SENTEVAL, *_INFERSENT),
             columns=_TRANSFER_COLUMNS,
+            remark="InferSent is max pooling without characters, with a linear classifier, trained by SGD.",
         ),
         "students": Scores(
             "Students of a transformer",

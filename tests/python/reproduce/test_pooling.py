@@ -40,7 +40,8 @@ ATTENTION_PENALTY, NO_PENALTY = (
 ONE_HEAD = "generalized pooling, no penalty, 1 head, NLI"
 RATINGS = "last pooling, ratings"
 CONTROLS = ["average of words, NLI", "untrained max pooling, NLI"]
-ROWS = [MAX, GENERALIZED, ATTENTION_PENALTY, NO_PENALTY, ONE_HEAD, RATINGS, *CONTROLS]
+INFERSENT = "InferSent, NLI"
+ROWS = [MAX, GENERALIZED, ATTENTION_PENALTY, NO_PENALTY, ONE_HEAD, RATINGS, INFERSENT, *CONTROLS]
 CLASSES = ("entailment", "neutral", "contradiction")
 
 
@@ -164,6 +165,10 @@ def test_rows_are_evaluated_by_their_own_classifier(reproduction, folder):
             predictions = evaluated["SNLI"].predictions["test"]
             assert (encoder.classes_[predictions.predicted] == encoder.predict(test.sentences)).all()
             assert (encoder.classes_[predictions.gold] == test.labels).all()
+    infersent = se.load(out / "encoders" / "infersent-nli-0.sentencode").settings()
+    assert (infersent["layers"], infersent["characters"], infersent["optimizer"]) == (1, False, "sgd")
+    assert (infersent["pooling"], infersent["learning_rate"], infersent["head"].hidden) == ("max", 0.1, 512)
+    assert "TREC accuracy" in report.scores(INFERSENT)
     ratings = report.settings["labels"]["ratings"]
     assert (ratings["train"], ratings["valid"], ratings["Ratings"]) == (20, 10, 20)
     encoder = se.load(out / "encoders" / "last-pooling-ratings-0.sentencode")
