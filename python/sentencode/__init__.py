@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from .threads import num_threads, set_num_threads
     from .vectors.frequencies import Frequencies
     from .vectors.word_vectors import WordVectors
+    from .whitening import Whitening
 
     __version__: str
 
@@ -72,6 +73,7 @@ _NAMES = {
     "text.vocabulary": ("Vocabulary",),
     "threads": ("num_threads", "set_num_threads"),
     "vectors": ("Frequencies", "WordVectors"),
+    "whitening": ("Whitening",),
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
@@ -99,6 +101,7 @@ __all__ = [
     "TrainedAverage",
     "Triplet",
     "Vocabulary",
+    "Whitening",
     "WordVectors",
     "ZeroRowsWarning",
     "__version__",

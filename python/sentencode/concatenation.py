@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,11 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import _core
 from .checks import checked_bool
 from .encoder import Encoder
 from .errors import FormatError
-from .tensor_file import Tensors, read_tensors, write_tensors
+from .nested import check_inner, read_nested, write_nested
 from .text.corpus import repeatable
 
 __all__ = ["Concatenation"]
@@ -79,16 +76,7 @@ class Concatenation(Encoder):
         if not isinstance(self.encoders, list | tuple) or not self.encoders:
             raise TypeError(f"Concatenation: encoders must be a list of encoders, got {self.encoders!r:.60}")
         for i, encoder in enumerate(self.encoders):
-            if not isinstance(encoder, Encoder):
-                raise TypeError(
-                    f"Concatenation: encoders[{i}] must be an encoder of sentencode, "
-                    f"got a {type(encoder).__name__}"
-                )
-            if getattr(encoder, "statistics", None) == "evaluated":
-                raise ValueError(
-                    f"Concatenation: encoders[{i}] has statistics='evaluated', so its embeddings depend on "
-                    "the other sentences of a call; use 'fit'"
-                )
+            check_inner(encoder, f"Concatenation: encoders[{i}]")
         return self.encoders
 
     def _check_fitted(self) -> None:
@@ -125,36 +113,14 @@ class Concatenation(Encoder):
             UserWarning: The tokenizer of an encoder must be passed to `load`.
         """
         self._check_fitted()
-        with tempfile.TemporaryDirectory(prefix="sentencode-") as folder:
-            files: Tensors = {}
-            for i, encoder in enumerate(self._checked()):
-                file = Path(folder, str(i))
-                encoder.save(file)  # type: ignore[attr-defined]
-                files[str(i)] = np.memmap(file, np.uint8, mode="r")
-            metadata = {
-                "format": "sentencode",
-                "format_version": "2",
-                "kind": "Concatenation",
-                "params": "{}",
-            }
-            config = json.dumps({"normalize": bool(self.normalize)})
-            write_tensors(path, files, {**metadata, "config": config})
+        write_nested(path, "Concatenation", self._checked(), {"normalize": bool(self.normalize)})
 
     @classmethod
     def _read(cls, path: str, load: Callable[[Path], Encoder]) -> Any:
         """The concatenation in a file; `load` reads an encoder."""
-        config, files = json.loads(_core.encoder_config(path))["config"], read_tensors(path)
+        config, encoders, more = read_nested(path, load, lambda i: f"encoders[{i}]")
         if set(config) != {"normalize"} or not isinstance(config["normalize"], bool):
             raise FormatError(f"{path}: config: expected normalize, true or false, got {config!r:.60}")
-        if not files or set(files) != set(map(str, range(len(files)))):
-            raise FormatError(f"{path}: expected tensors 0, 1, ..., got {sorted(files)!r:.60}")
-        encoders = []
-        with tempfile.TemporaryDirectory(prefix="sentencode-") as folder:  # mapped files outlive their names
-            for i in range(len(files)):
-                file = Path(folder, str(i))
-                files.pop(str(i)).tofile(file)
-                try:
-                    encoders.append(load(file))
-                except ValueError as error:
-                    raise type(error)(str(error).replace(str(file), f"{path}: encoders[{i}]")) from error
+        if more:
+            raise FormatError(f"{path}: unknown tensor {min(more)!r:.60}")
         return cls(encoders, **config)

@@ -21,8 +21,11 @@ from .static_models.hub import static_path
 from .static_models.reading import read_static
 from .text.tokenizer import Tokenizer
 from .vectors import WordVectors
+from .whitening import Whitening
 
 __all__ = ["load"]
+
+_NESTED: dict[str, Any] = {kind.__name__: kind for kind in (Concatenation, Whitening)}
 
 
 def load(
@@ -88,10 +91,10 @@ def load(
         vectors = WordVectors.load(vectors, verify=verify)
     with _reading(name):
         saved_class = json.loads(_core.encoder_config(name))["kind"]
-    if saved_class == "Concatenation":
+    if saved_class in _NESTED:
         options: dict[str, Any] = {"tokenizer": tokenizer, "trust_tokenizer": trust_tokenizer}
         options |= {"vectors": vectors, "trust_vectors": trust_vectors, "verify": verify}
-        return Concatenation._read(name, partial(load, **options))
+        return _NESTED[saved_class]._read(name, partial(load, **options))
     core = None if vectors is None else vectors._core
     core_options = _core.LoadOptions(vectors=core, trust_vectors=trust_vectors, verify=verify)
     with _reading(name):

@@ -65,7 +65,11 @@ def read_tensors(path: str | os.PathLike[str]) -> Tensors:
     """
     file, name = _core.SafeTensors(path), as_name(path)  # which verifies the header
     with open(name, "rb") as content:
-        metadata = json.loads(content.read(int.from_bytes(content.read(8), "little")))["__metadata__"]
+        header = content.read(int.from_bytes(content.read(8), "little"))
+    try:
+        metadata = json.loads(header)["__metadata__"]
+    except (ValueError, KeyError) as error:
+        raise FormatError(f"{name}: is damaged: bad header: {error}") from None
     tensors = {}
     for tensor in file.shapes:
         values = tensors[tensor] = file.values(tensor)

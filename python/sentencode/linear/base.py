@@ -13,7 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..core_encoder import CoreEncoder, check_same_tokenizer, checked_keys, current_names, parsed_params, plain
+from ..core_encoder import (
+    CoreEncoder,
+    check_same_tokenizer,
+    checked_keys,
+    current_names,
+    parsed_params,
+    plain,
+)
 from ..errors import NotFittedError
 from ..static_models.folded import Folded, Format
 from ..static_models.hub import upload

@@ -23,7 +23,10 @@ OPTIMIZER_EPSILON = "optimizer_epsilon"  # the trainer's `epsilon`, as networks 
 _EARLY_STOPPING: dict[str, Any] = {"validation_fraction": 0.1, "stop_after": 5}  # unless a preset differs
 AS_PUBLISHED: dict[str, Any] = dict.fromkeys(_EARLY_STOPPING)  # in the presets of papers
 _OTHERS = frozenset(
-    {"Average", "Concatenation", "DictRep", "LAES", "ParagraphVec", "SIF", "TrainedAverage", "USIF"}
+    {
+        *("Average", "Concatenation", "DictRep", "LAES", "ParagraphVec", "SIF", "TrainedAverage", "USIF"),
+        "Whitening",
+    }
 )
 
 

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import cast
 
-from ..linear import DictRep
 from ..paragraph_vec import ParagraphVec
-from ..text.definitions import definitions
-from ..vectors import WordVectors
 from .claims import Claim, Claims
-from .controls import CONTROLS, AverageOfWord2vec, Projection
+from .controls import CONTROLS, AverageOfWord2vec, Projection, of_wordnet
 from .family import Family
-from .rows import NotAvailableError, Row, untrained
+from .rows import Row, untrained
 from .rows import Size as CommonSize
 from .score_tables import Averages, Cost, Scores
 from .widths import Widths
@@ -53,15 +49,6 @@ SIZES = {
 }
 
 
-def _of_wordnet(vectors: WordVectors) -> DictRep:
-    """A `DictRep` that is trained on the definitions of WordNet."""
-    try:
-        pairs = list(definitions())
-    except FileNotFoundError as missing:
-        raise NotAvailableError(f"{missing.filename}: {missing.strerror}") from None
-    return cast("DictRep", DictRep(vectors).fit(pairs))
-
-
 _POOLINGS = {"mean": "mean", "max": "max", "mean-max": "mean_max"}
 # The public code, which has the AAE only, normalises the embedding of each pooling.
 _HALVES = {"reference": "halves"}
@@ -91,7 +78,7 @@ _OF_SIZE = {
     "CNN-LSTM AE": Row("CNNLSTMAE", sized={"hidden": "hidden", "filters": "filters"}),  # Gan et al. (2017)
     "ParagraphVec DBOW": Row(trained=False, make=lambda _: ParagraphVec("dbow"), fitted=True),
     "ParagraphVec DM": Row(trained=False, make=lambda _: ParagraphVec("dm"), fitted=True),
-    "DictRep": Row(trained=False, make=_of_wordnet),  # Hill et al. (2016)
+    "DictRep": Row(trained=False, make=of_wordnet),  # Hill et al. (2016)
     **CONTROLS,
     "word2vec": Row(trained=False, make=AverageOfWord2vec, fitted=True),
     "untrained mean-max AAE": untrained(_AAE["mean-max AAE"]),

@@ -21,9 +21,13 @@ from .. import models
 from ..distill import teacher_named
 from ..evaluation import Task
 from ..evaluation.metrics.bleu import bleu
+from ..files import make_folder
 from ..linear import LAES, SIF, USIF, Average, TrainedAverage
+from ..paragraph_vec import ParagraphVec
 from ..saved import load
 from ..vectors import WordVectors
+from ..whitening import Whitening
+from .controls import of_wordnet
 from .evaluator import Evaluator
 from .results_folder import Result, Results, slug
 from .rows import NO_STEP, NotAvailableError
@@ -32,7 +36,8 @@ __all__ = ["BASELINE", "SEED", "Bench", "Learner", "Row", "encoders", "learners"
 
 BASELINE = "average, logistic regression"
 SEED = 0
-_NEURAL = ("MeanMaxAAE", "RNNCNN", "SkipThoughts", "LSTMSDAE")
+_NEURAL = ("MeanMaxAAE", "RNNCNN", "SkipThoughts", "LSTMSDAE", "FastSent")
+_WHITENING_SENTENCES = 10_000
 _TIMED_SENTENCES = 10_000
 
 
@@ -225,17 +230,35 @@ def learners(examples: Sequence[int]) -> dict[str, Row]:
 
 
 def _trained(kind: str, minutes: float) -> Callable[[Bench], Any]:
-    """Makes an encoder that is trained on the text for some minutes, across interruptions."""
+    """Makes an encoder that is trained on the text for some minutes, across interruptions.
+
+    It is saved, for the row that whitens it.
+    """
 
     def make(b: Bench) -> Any:
         assert b.results.folder is not None
+        name = slug(f"{kind} {minutes:g}")
+        saved = make_folder(b.results.folder / "encoders", within=b.results.folder) / name
+        if saved.exists():
+            return load(saved)
         encoder = getattr(models, kind)(WordVectors.default(), max_minutes=minutes, seed=SEED)
-        checkpoints = b.results.folder / "work" / slug(f"{kind} {minutes:g}")
+        checkpoints = b.results.folder / "work" / name
         encoder.fit(b.some_text(), checkpoints=checkpoints, show_progress_bar=b.show)
         shutil.rmtree(checkpoints)
+        encoder.save(saved)
         return encoder
 
     return make
+
+
+def _whitened(make: Callable[[Bench], Any]) -> Callable[[Bench], Any]:
+    """Whitens the encoder of another row on sentences that are spread over the text."""
+
+    def whitened(b: Bench) -> Any:
+        texts = [line for line in b.some_text() if line]
+        return Whitening(make(b)).fit(texts[:: max(1, len(texts) // _WHITENING_SENTENCES)])
+
+    return whitened
 
 
 def _untrained(kind: str) -> Callable[[Bench], Any]:
@@ -281,10 +304,16 @@ def encoders(minutes: Sequence[float]) -> dict[str, Row]:
         "SIF": Row(lambda b: SIF(WordVectors.default()).fit(b.some_text()), **text),
         "uSIF": Row(lambda b: USIF(WordVectors.default()).fit(b.some_text()), **text),
         "LAES": Row(lambda b: LAES(WordVectors.default()).fit(b.some_text()), **text),
+        "built-in vectors, whitened": Row(_whitened(lambda _: Average(WordVectors.default())), **text),
+        "ParagraphVec": Row(lambda b: ParagraphVec().fit(b.some_text()), **text),
+        "DictRep": Row(lambda _: of_wordnet(WordVectors.default()), learns="WordNet", fits=True),
     }
     for kind in _NEURAL:
         rows[f"{kind}, untrained"] = Row(_untrained(kind), learns="nothing")
-        rows |= {f"{kind}, {m:g} minutes": Row(_trained(kind, m), **text) for m in minutes}
+        for m in minutes:
+            make = _trained(kind, m)
+            rows[f"{kind}, {m:g} minutes"] = Row(make, **text)
+            rows[f"{kind}, {m:g} minutes, whitened"] = Row(_whitened(make), **text)
     return {
         **rows,
         "CompoundNMT": Row(_translation, learns="translations", fits=True),

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..linear import SIF, Average
+from ..linear import SIF, Average, DictRep
+from ..text.definitions import definitions
 from ..vectors import WordVectors
 from .rows import NotAvailableError, Row
 
-__all__ = ["CONTROLS", "AverageOfWord2vec", "MeanMaxOfWords", "Projection"]
+__all__ = ["CONTROLS", "AverageOfWord2vec", "MeanMaxOfWords", "Projection", "of_wordnet"]
 
 _SEED = 20181111
 
@@ -103,3 +104,13 @@ CONTROLS = {
     "mean and max of words": Row(trained=False, make=MeanMaxOfWords),
     "SIF": Row(trained=False, make=lambda vectors: SIF(vectors, statistics="evaluated")),
 }
+
+
+def of_wordnet(vectors: WordVectors) -> DictRep:
+    """A `DictRep` that is trained on the definitions of WordNet."""
+    try:
+        pairs = list(definitions())
+    except FileNotFoundError as missing:
+        raise NotAvailableError(f"{missing.filename}: {missing.strerror}") from None
+    encoder: DictRep = DictRep(vectors).fit(pairs)
+    return encoder

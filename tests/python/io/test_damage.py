@@ -28,7 +28,8 @@ from .saved_files import (
 )
 
 OLD = Path(__file__).parent / "version-1"
-KINDS = ("average", "sif", "usif", "laes", "laes-residual", "dict-rep", "paragraph-vec", "concatenation")
+KINDS = ("average", "sif", "usif", "laes", "laes-residual", "dict-rep", "paragraph-vec")
+KINDS += ("concatenation", "whitening")
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +42,7 @@ def files(tmp_path_factory):
     small = {"vector_size": 3, "epochs": 1, "inference_epochs": 1, "min_count": 1}
     se.ParagraphVec("dm", **small).fit(TEXTS).save(folder / "paragraph-vec")
     se.Concatenation([encoders()["sif"], encoders()["average"]]).save(folder / "concatenation")
+    se.Whitening(encoders()["average"]).fit(TEXTS).save(folder / "whitening")
     return folder
 
 

@@ -315,6 +315,7 @@ def calls():
 
     return {
         "Concatenation.save(path)": se.Concatenation([sif]).save,
+        "Whitening.save(path)": se.Whitening(sif).fit(TEXTS).save,
         "Corpus.from_files(paths)": lambda path: se.Corpus.from_files([path]),
         "CsvLog.__init__(path)": training.CsvLog,
         "Embeddings.__init__(folder)": scale.Embeddings,

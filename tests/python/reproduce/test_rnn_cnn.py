@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 
 import sentencode as se
 from sentencode.cli import main
@@ -259,6 +259,7 @@ def test_short_documents_stay_whole():
 
 def test_the_command(folder, tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(rnn_cnn.SIZES, "tiny", replace(TINY, steps=1))
+    monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: True)  # or else it is slow
     common = [
         *("reproduce", "rnn-cnn", "--data", str(folder / "data")),
         *("--vectors", str(folder / "vectors.sentencode"), "--size", "tiny", "--set", "folds=2"),

@@ -1,0 +1,167 @@
+"""Embeddings whose dimensions are uncorrelated and have the same variance."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .checks import checked_float, checked_int
+from .encoder import Encoder, in_blocks
+from .errors import FormatError
+from .nested import check_inner, read_nested, write_nested
+from .text.corpus import repeatable
+
+__all__ = ["Whitening"]
+
+Floats = npt.NDArray[np.float32]
+_ROWS = 4096  # that are computed at once
+
+
+class Whitening(Encoder):
+    """The embeddings of an encoder, shifted, rotated and scaled to zero mean and equal variances.
+
+    Whitening (Su et al. 2021) undoes that a few directions of large variance decide the cosines of all
+    sentences, as in poolings of a trained network. It needs no labels. For classifiers it changes little.
+
+    Args:
+        encoder: Encoder.
+        n_components: Number of dimensions, those of the largest variances. None: all of the encoder's.
+        damping: Added to each variance, as a share of the largest one. Directions of a smaller variance,
+            which are mostly noise, keep less than the others.
+
+    Example:
+        >>> import numpy as np, sentencode as se
+        >>> vectors = se.WordVectors.from_dict({"cat": [9, 1], "dog": [9, -1], "a": [8, 0]})
+        >>> encoder = se.Whitening(se.Average(vectors)).fit(["cat", "dog", "a", "a cat", "a dog"])
+        >>> encoder.encoder.similarity("cat", "dog").round(2), encoder.similarity("cat", "dog").round(2)
+        (array([[0.98]], dtype=float32), array([[-0.27]], dtype=float32))
+    """
+
+    _mean: Floats  # [d]
+    _directions: Floats  # [d, dim], each divided by its deviation
+
+    def __init__(self, encoder: Encoder, *, n_components: int | None = None, damping: float = 1e-3) -> None:
+        self.encoder = encoder
+        self.n_components = n_components
+        self.damping = damping
+
+    @property
+    def dim(self) -> int:
+        """Dimensions of an embedding."""
+        self._check()
+        return self.encoder.dim if self.n_components is None else self.n_components
+
+    @property
+    def fitted(self) -> bool:
+        """Whether `fit` was called."""
+        return hasattr(self, "_directions")
+
+    def fit(self, sentences: Any, y: Any = None, *, show_progress_bar: bool | None = None) -> Any:
+        """Fit the mean and the directions. Some thousand sentences suffice.
+
+        The encoder is fitted first, unless it is fitted already. Zero embeddings, of sentences without known
+        words, are not counted.
+
+        Args:
+            sentences: Sentences, as for `Encoder.fit`.
+            y: Labels, passed to the `fit` of the encoder.
+            show_progress_bar: As for `Encoder.fit`.
+
+        Returns:
+            The encoder itself.
+
+        Raises:
+            ValueError: A parameter is invalid, or there are fewer than two different embeddings.
+        """
+        self._check()
+        if not getattr(self.encoder, "fitted", True):
+            sentences = repeatable(sentences)
+            self.encoder.fit(sentences, y, show_progress_bar=show_progress_bar)
+        d = self.encoder.dim
+        if self.n_components is not None and d < self.n_components:
+            raise ValueError(
+                f"Whitening: n_components is {self.n_components}, but the encoder has {d} dimensions"
+            )
+        count, total, products = 0, np.zeros(d), np.zeros((d, d))
+
+        def take(batch: Any) -> None:
+            nonlocal count, total, products
+            x = np.empty((len(batch), d), np.float32)
+            self.encoder._encode_into(batch, x)
+            x = x[x.any(axis=1)]
+            count += len(x)
+            for i in range(0, len(x), _ROWS):
+                rows = x[i : i + _ROWS].astype(np.float64)
+                total += rows.sum(axis=0)
+                products += rows.T @ rows
+
+        in_blocks(sentences, take, show_progress_bar)
+        mean = total / max(count, 1)
+        variances, axes = np.linalg.eigh(products / max(count, 1) - np.outer(mean, mean))  # [d], [d, d]
+        if count < 2 or variances[-1] <= 1e-12 * (mean @ mean):
+            raise ValueError(f"Whitening: {count} embeddings that are all the same have no directions")
+        deviations = np.sqrt(np.maximum(variances, 0) + self.damping * variances[-1])
+        directions = (axes / deviations)[:, ::-1][:, : self.n_components]
+        self._mean, self._directions = mean.astype(np.float32), directions.astype(np.float32)
+        return self
+
+    def _check(self) -> None:
+        check_inner(self.encoder, "Whitening: encoder")
+        checked_float("Whitening: damping", self.damping, 0, 1, above=True)
+        if self.n_components is not None:
+            checked_int("Whitening: n_components", self.n_components, 1)
+
+    def _encode_into(self, batch: Any, out: npt.NDArray[np.float32]) -> None:
+        x = np.empty((len(batch), self.encoder.dim), np.float32)
+        self.encoder._encode_into(batch, x)
+        for i in range(0, len(x), _ROWS):
+            rows = x[i : i + _ROWS]
+            white = (rows - self._mean) @ self._directions  # [n, dim]
+            white[~rows.any(axis=1)] = 0
+            out[i : i + _ROWS] = white
+
+    def _identity(self) -> Any:
+        return self.encoder.fingerprint(), self._mean, self._directions
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the encoder, with its word vectors, and the directions to one file for `sentencode.load`.
+
+        It is written atomically. Programs in C++ cannot read it.
+
+        Args:
+            path: File, which is replaced.
+
+        Raises:
+            NotFittedError: The encoder is not fitted.
+            OSError: The file cannot be written.
+
+        Warns:
+            UserWarning: The tokenizer of the encoder must be passed to `load`.
+        """
+        self._check_fitted()
+        config = {"n_components": self.n_components, "damping": self.damping}
+        tensors = {"mean": self._mean, "directions": self._directions}
+        write_nested(path, "Whitening", [self.encoder], config, tensors)
+
+    @classmethod
+    def _read(cls, path: str, load: Callable[[Path], Encoder]) -> Any:
+        """The whitening in a file; `load` reads the encoder."""
+        config, encoders, tensors = read_nested(path, load, lambda _: "encoder")
+        if set(config) != {"n_components", "damping"} or len(encoders) != 1:
+            raise FormatError(f"{path}: config: expected n_components and damping, got {config!r:.60}")
+        whitening = cls(encoders[0], **config)
+        try:
+            whitening._check()
+        except (TypeError, ValueError) as error:
+            raise FormatError(f"{path}: config: {error}") from None
+        d = encoders[0].dim
+        expected = {"mean": [d], "directions": [d, whitening.dim]}
+        if (shapes := {name: list(values.shape) for name, values in tensors.items()}) != expected:
+            raise FormatError(f"{path}: expected tensors {expected}, got {shapes!r:.80}")
+        whitening._mean, whitening._directions = tensors["mean"], tensors["directions"]
+        return whitening
