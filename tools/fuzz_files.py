@@ -98,12 +98,15 @@ def _make_neural(folder: Path, words: Any, only: Sequence[str]) -> None:
     except ImportError:
         return
     attending = {"hidden": 8, "inner": 8, "heads": 2}
+    convolving = {"hidden": 8, "filters": 4, "windows": (1, 2)}
     translating = {"features": 4, "hidden": 2, "decoder_hidden": 3, "attention": 3, "heads": 2, "size": 4}
     transformer = {"features": 4, "size": 4, "heads": 2, "attention": 3, "attention_heads": 2, "inner": 4}
     pooling = {"hidden": 3, "heads": 2, "attention_hidden": 3, "character_filters": 2}
     context = {"hidden": 4, "following_words": 3, "channels": 5, "inner": 4}
     small: dict[str, tuple[str, dict[str, Any]]] = {
-        "cnnlstmae": ("CNNLSTMAE", {"hidden": 8, "filters": 4, "windows": (1, 2)}),
+        "cnnlstmae": ("CNNLSTMAE", convolving),
+        "compositecnn": ("CompositeCNN", convolving),
+        "hierarchicalcnn": ("HierarchicalCNN", {**convolving, "paragraph_length": 2}),
         "lstmsdae": ("LSTMSDAE", {"hidden": 8}),
         "meanmaxaae": ("MeanMaxAAE", attending),
         "rae": ("RAE", attending),

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .models.autoencoders import CNNLSTMAE, LSTMSDAE, RAE, MeanMaxAAE
     from .models.compound_nmt import CompoundNMT
-    from .models.context_encoders import RNNCNN, FastSent, SkipThoughts
+    from .models.context_encoders import RNNCNN, CompositeCNN, FastSent, HierarchicalCNN, SkipThoughts
     from .models.generalized_pooling import GeneralizedPooling
 
 # Class -> its module in `models`. It is public as `sentencode.<class>`.
 FAMILIES = {
     "CNNLSTMAE": "autoencoders",
+    "CompositeCNN": "context_encoders",
     "CompoundNMT": "compound_nmt",
     "FastSent": "context_encoders",
     "GeneralizedPooling": "generalized_pooling",
+    "HierarchicalCNN": "context_encoders",
     "LSTMSDAE": "autoencoders",
     "MeanMaxAAE": "autoencoders",
     "RAE": "autoencoders",
@@ -28,9 +30,11 @@ __all__ = [
     "LSTMSDAE",
     "RAE",
     "RNNCNN",
+    "CompositeCNN",
     "CompoundNMT",
     "FastSent",
     "GeneralizedPooling",
+    "HierarchicalCNN",
     "MeanMaxAAE",
     "SkipThoughts",
 ]

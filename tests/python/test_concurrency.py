@@ -128,6 +128,7 @@ NETWORKS = {
     "RNNCNN": {"hidden": 8, "channels": 8, "inner": 8},
     "SkipThoughts": {"hidden": 8},
     "FastSent": {},
+    "HierarchicalCNN": {"hidden": 8, "filters": 4, "paragraph_length": 2},
     "CompoundNMT": {"hidden": 8, "decoder_hidden": 8, "attention": 8, "heads": 2},
 }
 SIDES = {"CompoundNMT": 2}  # number of arguments of fit

@@ -20,6 +20,8 @@ ARCHITECTURES = (
     "trf",
     "trf_attn_attn",
 )
+# Trained on ordered text.
+ORDERED = ("CompositeCNN", "FastSent", "HierarchicalCNN", "RNNCNN", "SkipThoughts")
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,10 @@ class Case:
 def cases() -> dict[str, Case]:
     quiet = {"dropout": 0.0}
     attending = {"hidden": 256, "heads": 8, **quiet}
+    ordered: dict[str, Any] = {
+        "small": {"hidden": 256, "filters": 64, **quiet},
+        "paper": {"hidden": 600, "filters": 800, **quiet},
+    }
     families = {
         "MeanMaxAAE": Case(
             "MeanMaxAAE", small=attending, paper={"hidden": 2048}, twin=("mean_max", "MeanMax")
@@ -70,6 +76,8 @@ def cases() -> dict[str, Case]:
         "SkipThoughts": Case(
             "SkipThoughts", small={"hidden": 256}, paper={"hidden": 1200}, twin=("context", "SkipThoughts")
         ),
+        "CompositeCNN": Case("CompositeCNN", twin=("convolutional", "Composite"), **ordered),
+        "HierarchicalCNN": Case("HierarchicalCNN", twin=("convolutional", "Hierarchical"), **ordered),
         "FastSent": Case("FastSent", small={"autoencode": True}, twin=("context", "FastSent")),
     }
     for decoder in ("cnn", "rnn", "autoregressive_cnn", "autoregressive_rnn"):
@@ -225,6 +233,8 @@ def twin_of(case: Case, encoder: Any, device: str) -> tuple[Any, Callable[[Any],
     twin.to(device)
     fields = {
         "RNNCNN": ("tokens", "following"),
+        "CompositeCNN": ("tokens", "next"),
+        "HierarchicalCNN": ("tokens", *(f"next_{i}" for i in range(1, 5))),
         "FastSent": ("tokens", "previous", "next"),
         "SkipThoughts": ("tokens", "previous", "next"),
         "CompoundNMT": ("source", "target"),
@@ -295,7 +305,7 @@ def eager_encoder(case: Case, encoder: Any, twin: Any, device: str) -> Callable[
     else:
         words, unknown = encoder.words_.words, None
         table = torch.from_numpy(np.stack([encoder.words_[word] for word in words])).to(device)
-        if case.family in ("FastSent", "RNNCNN", "SkipThoughts"):  # they read the rows that they have trained
+        if case.family in ORDERED:  # they read the rows that they have trained
             learnt = encoder.network.state_dict()["table.weight"].to(device)
             ids = {word: i for i, word in enumerate(words)}
             chosen = torch.tensor([ids[word] for word in encoder.vocabulary_.words], device=device)
@@ -303,7 +313,7 @@ def eager_encoder(case: Case, encoder: Any, twin: Any, device: str) -> Callable[
     ids_of = {word: i for i, word in enumerate(words)}
     tokenizer = encoder._fitted_tokenizer
     end: int | None = None
-    if case.family in ("MeanMaxAAE", "RAE", "LSTMSDAE", "CNNLSTMAE"):
+    if case.family in ("MeanMaxAAE", "RAE", "LSTMSDAE", "CNNLSTMAE", "CompositeCNN", "HierarchicalCNN"):
         end, row = len(table), network.table.weight[encoder.network._config["end"]].detach()
         table = torch.cat([table, row[None]])
 

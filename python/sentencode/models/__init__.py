@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 from .autoencoder import Autoencoder  # noqa: E402
 from .cnn_lstm_autoencoder import CNNLSTMAutoencoderNetwork  # noqa: E402
+from .cnn_lstm_context import CompositeCNNNetwork, HierarchicalCNNNetwork  # noqa: E402
 from .context import ContextNetwork  # noqa: E402
 from .denoising import DenoisingNetwork, noisy  # noqa: E402
 from .ensemble import EnsembleDecoder, average_checkpoints, average_weights  # noqa: E402
@@ -41,6 +42,7 @@ __all__ = [
     "Autoencoder",
     "CNNLSTMAutoencoderNetwork",
     "Classifier",
+    "CompositeCNNNetwork",
     "ContextNetwork",
     "CosineRegression",
     "DenoisingNetwork",
@@ -48,6 +50,7 @@ __all__ = [
     "FastSentNetwork",
     "Head",
     "HeadModule",
+    "HierarchicalCNNNetwork",
     "Inputs",
     "LSTMAutoencoderNetwork",
     "Loss",

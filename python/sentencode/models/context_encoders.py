@@ -1,4 +1,4 @@
-"""Encoders trained on ordered text: RNN-CNN of paper 001, and its baselines skip-thoughts and FastSent."""
+"""Encoders trained on ordered text: RNN-CNN of paper 001, and the baselines of papers 000 and 001."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ..text.inputs import is_single
 from ..text.vocabulary import Vocabulary
 from ..training import Examples
 from ..vectors import WordVectors
+from .cnn_lstm_context import CompositeCNNNetwork, HierarchicalCNNNetwork
 from .context import ContextNetwork
 from .core_model import read_rows
 from .encoder_class import AS_PUBLISHED
@@ -23,15 +24,20 @@ from .prediction import checked_finite
 from .skip_thoughts import SkipThoughtsNetwork
 from .task import BEGIN, END, UNKNOWN, SentenceTask, set_word_counts
 
-__all__ = ["RNNCNN", "FastSent", "SkipThoughts"]
+__all__ = ["RNNCNN", "CompositeCNN", "FastSent", "HierarchicalCNN", "SkipThoughts"]
 
-# The training of both, and of the papers.
+# The training of all, and of the papers.
 _SMALL: dict[str, Any] = {
     **NeuralEncoder.training_defaults,
     **{"learning_rate": 1e-3, "schedule": "linear"},
 }
 _PAPER: dict[str, Any] = {
     **{"vocabulary_size": 20_000, "learning_rate": 5e-4, "schedule": "constant", **AS_PUBLISHED},
+}
+
+_GAN: dict[str, Any] = {  # of Gan et al. (2017), from its public code
+    **{**_PAPER, "vocabulary_size": 21_102, "learning_rate": 2e-4},
+    **{"hidden": 600, "filters": 800, "dropout": 0.0},
 }
 
 
@@ -62,9 +68,13 @@ class _OrderedText(SentenceTask):
         least = 1 + checked_int("sampled_words", self.chosen["sampled_words"], 0)
         return {**self.ids(least if examples is None else len(self.vocabulary)), "features": self.words.dim}
 
-    def _build(self, sentences: Any, on_progress: Any, **options: Any) -> Examples:
+    def _build(
+        self, sentences: Any, on_progress: Any, paragraph: int | None = None, **options: Any
+    ) -> Examples:
         if not checked_bool("documents", self.chosen["documents"]):
             sentences = _OneDocument(sentences)
+        if paragraph is not None:
+            sentences = _Paragraphs(sentences, paragraph)
         return Examples.build(
             sentences,
             self.vocabulary,
@@ -145,6 +155,62 @@ class SurroundingWords(Surroundings):
     symbols = (UNKNOWN, END, BEGIN)
     unknown_words = "drop_word"
     neighbour_end = None
+
+
+class NextSentence(_OrderedText):
+    """Sentences with the next one, both with their ends. Longer ones are truncated."""
+
+    parameters: ClassVar[Mapping[str, Any]] = {**_OrderedText.parameters, "max_length": 40}
+
+    def examples(self, sentences: Any, y: Any, on_progress: Any) -> Examples:
+        """Two fields: "tokens" and "next"."""
+        return self._with_ends(sentences, on_progress, neighbours={"next": 1})
+
+    def _with_ends(self, sentences: Any, on_progress: Any, **options: Any) -> Examples:
+        return self._build(
+            sentences,
+            on_progress,
+            end=END,
+            min_length=self.chosen["min_length"],
+            max_length=self.chosen["max_length"],
+            too_long="truncate",
+            **options,
+        )
+
+
+class Paragraphs(NextSentence):
+    """Consecutive sentences, with their ends. Longer ones are truncated."""
+
+    parameters: ClassVar[Mapping[str, Any]] = {
+        **NextSentence.parameters,
+        "batch_size": 16,
+        "paragraph_length": 5,
+    }
+
+    def examples(self, sentences: Any, y: Any, on_progress: Any) -> Examples:
+        """A field for each sentence: "tokens", "next_1", "next_2", ..."""
+        length = checked_int("paragraph_length", self.chosen["paragraph_length"], 2)
+        fields = ("tokens", *(f"next_{i}" for i in range(1, length)))
+        return self._with_ends(sentences, on_progress, paragraph=length, fields=fields)
+
+
+class _Paragraphs:
+    """Paragraphs of `length` sentences; can be read again.
+
+    A paragraph begins with the last sentence of the previous one, so that each sentence but the first of a
+    document is predicted. The last paragraph overlaps more. Shorter documents have none.
+    """
+
+    def __init__(self, sentences: Any, length: int) -> None:
+        self.corpus = sentences if isinstance(sentences, Corpus) else Corpus(sentences)
+        self.length = length
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        for document in self.corpus.documents():
+            last = len(document) - self.length
+            for step in range(0, last + self.length - 1 if last >= 0 else 0, self.length - 1):
+                begin = min(step, last)
+                yield tuple(document[begin : begin + self.length])
 
 
 class _OneDocument:
@@ -318,3 +384,67 @@ class FastSent(NeuralEncoder):
             )
         words = WordVectors.from_array(*read_rows(self))
         return Average(words.with_oov(oov), tokenizer=self.tokenizer_)
+
+
+class CompositeCNN(NeuralEncoder):
+    """The composite CNN-LSTM model (Gan et al. 2017), composite-CNN in the table of paper 000.
+
+    The maxima over time of convolutions are the sentence embedding, as of `CNNLSTMAE`. Two LSTMs start from
+    it: one reconstructs the sentence, one predicts the next sentence. It is trained on ordered text as
+    `RNNCNN` is; sentences of more than `max_length` words are truncated.
+
+    Args:
+        vectors: Word vectors.
+        {options}
+        documents: Whether the last sentence of a document has no next one. Else the text is one document.
+        **shared: See `sentencode.models.NeuralEncoder`.
+
+    Example:
+        >>> import sentencode as se
+        >>> vectors = se.WordVectors.default()
+        >>> text = ["the cat sat on the mat", "a dog came in", "it ran to the cat", "the cat ran off"]
+        >>> encoder = se.CompositeCNN(vectors, hidden=8, filters=4, max_steps=3, device="cpu").fit(text)
+        >>> encoder.encode("a cat in the park").shape
+        (12,)
+    """
+
+    network_class = CompositeCNNNetwork
+    task_class = NextSentence
+    _onnx = "convolutional"
+    _reads_end = True
+    training_defaults = _SMALL
+    _presets: ClassVar[dict[str, dict[str, Any]]] = {"small": {}, "paper": _GAN, "reference": _GAN}
+
+
+class HierarchicalCNN(NeuralEncoder):
+    """The hierarchical CNN-LSTM model (Gan et al. 2017), hierarchical-CNN in the table of paper 000.
+
+    The sentence embedding is made as that of `CompositeCNN`. It is trained on paragraphs of ordered text: an
+    LSTM reads the embeddings of a paragraph's sentences, and after each sentence another LSTM predicts the
+    next one. Encoding reads single sentences.
+
+    Args:
+        vectors: Word vectors.
+        {options}
+        paragraph_length: Consecutive sentences of an example; all but the first are predicted. Documents
+            with fewer sentences are left out.
+        batch_size: Number of paragraphs in a batch.
+        documents: Whether a paragraph is within a document. Else the text is one document.
+        **shared: See `sentencode.models.NeuralEncoder`.
+
+    Example:
+        >>> import sentencode as se
+        >>> vectors = se.WordVectors.default()
+        >>> text = ["the cat sat on the mat", "a dog came in", "it ran to the cat", "the cat ran off"]
+        >>> sizes = {"hidden": 8, "filters": 4, "paragraph_length": 3}
+        >>> encoder = se.HierarchicalCNN(vectors, **sizes, max_steps=3, device="cpu").fit(text)
+        >>> encoder.encode("a cat in the park").shape
+        (12,)
+    """
+
+    network_class = HierarchicalCNNNetwork
+    task_class = Paragraphs
+    _onnx = "convolutional"
+    _reads_end = True
+    training_defaults = _SMALL
+    _presets: ClassVar[dict[str, dict[str, Any]]] = {"small": {}, "paper": _GAN, "reference": _GAN}

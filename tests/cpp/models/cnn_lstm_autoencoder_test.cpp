@@ -9,11 +9,11 @@ namespace {
 TEST(CNNLSTMAutoencoderNetwork, WindowsMayBeLongerThanSentences) {
   at::manual_seed(0);
   CNNLSTMAutoencoderOptions options{
-      .words = small_words(), .hidden = 8, .filters = 5, .windows = {2, 3, 7}, .dropout = 0.1};
+      .words = small_words(), .layers = {.hidden = 8, .filters = 5, .windows = {2, 3, 7}, .dropout = 0.1}};
   CNNLSTMAutoencoderNetwork network(options);
   EXPECT_EQ(network.dim(), 15);
   expect_to_be_an_autoencoder(network);
-  options.windows = {3, 3};
+  options.layers.windows = {3, 3};
   EXPECT_THROW(CNNLSTMAutoencoderNetwork{options}, InvalidInput);
 }
 

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "sentencode/error.h"
+#include "sentencode/models/cnn_lstm_context.h"
 #include "sentencode/models/fast_sent.h"
 #include "sentencode/models/skip_thoughts.h"
 
@@ -113,6 +114,27 @@ TEST(FastSentNetwork, ReportsTheLossOfEachSentence) {
   }
   FastSentNetwork network({.words = few_words(true)});
   EXPECT_ANY_THROW(network.loss(batch_with(1)));
+}
+
+TEST(CNNLSTMContextNetworks, ReadTheirFields) {
+  at::manual_seed(0);
+  const CNNLSTMContextOptions options{.words = few_words(true), .layers = {.hidden = 8, .filters = 3}};
+  CompositeCNNNetwork composite(options);
+  const training::Loss loss = composite.loss(batch_with(1));
+  EXPECT_EQ(loss.count, 10);
+  ASSERT_EQ(loss.figures.sizes(), at::IntArrayRef({2, 2}));
+  EXPECT_NEAR(loss.figures.select(1, 0).sum().item<double>(), loss.sum.item<double>(), 1e-3);
+  EXPECT_ANY_THROW(composite.loss(batch_with(0)));
+  EXPECT_ANY_THROW(composite.loss(batch_with(2)));
+  HierarchicalCNNNetwork hierarchical(options);
+  EXPECT_EQ(hierarchical.loss(batch_with(1)).count, 6);
+  const training::Loss paragraph = hierarchical.loss(batch_with(3));
+  EXPECT_EQ(paragraph.count, 18);
+  paragraph.sum.backward();
+  for (const auto& item : hierarchical.named_parameters()) {
+    EXPECT_TRUE(item.value().grad().defined()) << item.key();
+  }
+  EXPECT_ANY_THROW(hierarchical.loss(batch_with(0)));
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ std::shared_ptr<Autoencoder> network(const std::string& kind) {
   }
   if (kind == "CNNLSTMAE") {
     made = std::make_shared<CNNLSTMAutoencoderNetwork>(
-        CNNLSTMAutoencoderOptions{.words = small_words(), .hidden = 8, .filters = 3, .windows = {1, 3}});
+        CNNLSTMAutoencoderOptions{small_words(), {.hidden = 8, .filters = 3, .windows = {1, 3}}});
   }
   const at::NoGradGuard guard;
   for (const at::Tensor& parameter : made->parameters()) parameter.normal_(0, 0.4);

@@ -194,6 +194,7 @@ OF_CLASSES = {
         """,
     "SkipThoughts": "hidden = 8",
     "FastSent": "autoencode = true",
+    "HierarchicalCNN": "hidden = 8\nfilters = 4\nparagraph_length = 3",
     "CompoundNMT": """
         hidden = 4
         decoder_hidden = 6
@@ -221,6 +222,7 @@ OF_CLASSES = {
         *(("RNNCNN", sent) for sent in (signal.SIGINT, signal.SIGKILL)),
         *(("SkipThoughts", sent) for sent in (signal.SIGINT, signal.SIGKILL)),
         ("FastSent", signal.SIGKILL),
+        ("HierarchicalCNN", signal.SIGKILL),
         *(("CompoundNMT", sent) for sent in (signal.SIGINT, signal.SIGKILL)),
         *(("GeneralizedPooling", sent) for sent in (signal.SIGINT, signal.SIGKILL)),
     ],
@@ -537,7 +539,11 @@ def test_changes_override_the_file(folder):
 
 
 @pytest.mark.parametrize(
-    "kind", ["CNNLSTMAE", "FastSent", "LSTMSDAE", "MeanMaxAAE", "RAE", "RNNCNN", "SkipThoughts"]
+    "kind",
+    [
+        *("CNNLSTMAE", "CompositeCNN", "FastSent", "HierarchicalCNN", "LSTMSDAE", "MeanMaxAAE"),
+        *("RAE", "RNNCNN", "SkipThoughts"),
+    ],
 )
 def test_every_class_takes_its_parameters(folder, kind):
     """Each with its default; none is refused for its type."""

@@ -37,6 +37,8 @@ CASES = {
     "rnn-cnn, lstm": ("RNNCNN", {"hidden": 7, "cell": "lstm", "pooling": "last", "channels": 5, "inner": 4}),
     "skip-thoughts": ("SkipThoughts", {"hidden": 6}),
     "fastsent": ("FastSent", {}),
+    "composite": ("CompositeCNN", {"hidden": 6, "filters": 5, "windows": (1, 3, 5)}),
+    "hierarchical": ("HierarchicalCNN", {"hidden": 6, "filters": 5, "paragraph_length": 2}),
 }
 
 

@@ -36,6 +36,7 @@ ARCHITECTURES = (
 )
 # Padded, so that nothing is known to be full.
 PLAIN = {"batching": "plain"}
+CONVOLVING = {"hidden": 8, "filters": 5, "windows": (1, 3)}
 CASES = {
     "MeanMaxAAE": ("MeanMaxAAE", ATTENDING),
     "MeanMaxAAE, padded": ("MeanMaxAAE", {**ATTENDING, **PLAIN}),
@@ -43,9 +44,11 @@ CASES = {
     "MeanMaxAAE, sgd": ("MeanMaxAAE", {**ATTENDING, "optimizer": "sgd", "betas": None}),
     "RAE": ("RAE", {**ATTENDING, **PLAIN}),
     "LSTMSDAE": ("LSTMSDAE", {"hidden": 8, **PLAIN}),
-    "CNNLSTMAE": ("CNNLSTMAE", {"hidden": 8, "filters": 5, "windows": (1, 3), **PLAIN}),
+    "CNNLSTMAE": ("CNNLSTMAE", {**CONVOLVING, **PLAIN}),
     "SkipThoughts": ("SkipThoughts", {"hidden": 6}),
     "SkipThoughts, layer norm": ("SkipThoughts", {"hidden": 6, "layer_norm": True}),
+    "CompositeCNN": ("CompositeCNN", CONVOLVING),
+    "HierarchicalCNN": ("HierarchicalCNN", {**CONVOLVING, "paragraph_length": 3}),
     "FastSent": ("FastSent", {"autoencode": True}),
     "FastSent, padded": ("FastSent", {"sampled_words": 8, **PLAIN}),
     **{

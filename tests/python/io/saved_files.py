@@ -33,11 +33,14 @@ def encoders():
 
 
 ATTENDING = {"hidden": 8, "inner": 8, "heads": 2}
+CONVOLVING = {"hidden": 8, "filters": 4, "windows": (1, 2)}
 NEURAL = {
-    "CNNLSTMAE": {"hidden": 8, "filters": 4, "windows": (1, 2)},
+    "CNNLSTMAE": CONVOLVING,
+    "CompositeCNN": CONVOLVING,
     "CompoundNMT": {"hidden": 3, "decoder_hidden": 4, "attention": 3, "heads": 2, "size": 4},
     "FastSent": {"autoencode": True},
     "GeneralizedPooling": {"hidden": 3, "heads": 2, "attention_hidden": 3, "character_filters": 2},
+    "HierarchicalCNN": {**CONVOLVING, "paragraph_length": 3},
     "LSTMSDAE": {"hidden": 8},
     "MeanMaxAAE": ATTENDING,
     "RAE": ATTENDING,

@@ -182,6 +182,8 @@ LIES = {
         {"decoder": "autoregressive_rnn"},
         {"cell": "lstm", "hidden": 300},
     ],
+    "CompositeCNN": [{"filters": 1_000_000}, {"words": 1_000_000_000}],
+    "HierarchicalCNN": [{"hidden": 28_000}, {"windows": [1, 1_000_000]}],
     "FastSent": [{"words": 1_000_000_000}, {"features": 1_000_000}, {"word_bias": True}, {"tied": True}],
     "SkipThoughts": [
         *({"hidden": 50_000}, {"words": 1_000_000_000}, {"tied": False}, {"hidden": 200}),

@@ -85,6 +85,7 @@ WRONG = {
     "the begin of ordered text is a word": ("RNNCNN", network(begin=1), "begin of the network is 1"),
     "the end of neighbours is a word": ("SkipThoughts", network(end=1), "end of the network is 1"),
     "an end that no sentence has is a word": ("FastSent", network(end=1), "end of the network is 1"),
+    "the end of the next sentence is a word": ("CompositeCNN", network(end=1), "end of the network is 1"),
     "a seed that is none": ("RAE", lambda config, params: params["params"].update(seed="x"), "seed must be"),
     "no classes": ("GeneralizedPooling", learnt(classes=None), "classes must be a list"),
     "classes that are lists": ("GeneralizedPooling", learnt(classes=[[1]] * 6), "classes must be a list"),

@@ -1,4 +1,4 @@
-"""The networks of paper 001: comparison with eager references, and decoding."""
+"""The networks that learn from ordered text: comparison with eager references, and decoding."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch")
 models = pytest.importorskip("sentencode.models")
 
 from eager.context import Context, FastSent, SkipThoughts
+from eager.convolutional import Composite, Hierarchical
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,6 +23,7 @@ DECODERS = ["cnn", "rnn", "autoregressive_cnn", "autoregressive_rnn"]
 AUTOREGRESSIVE = DECODERS[2:]
 SIZES = {"words": WORDS, "features": FEATURES, "begin": BEGIN, "end": END}
 CONTEXT = {"hidden": 4, "predict": PREDICT, "channels": 7, "inner": 5, "window": 3}
+CONVOLVING = {"hidden": 8, "filters": 5, "windows": (1, 3, 7), "dropout": 0.0}
 # our network, its eager reference, options of both, number of target fields
 VARIANTS = {
     **{name: (models.ContextNetwork, Context, {**CONTEXT, "decoder": name}, 1) for name in DECODERS},
@@ -66,6 +68,9 @@ VARIANTS = {
     "fast": (models.FastSentNetwork, FastSent, {}, 2),
     "fast-ae": (models.FastSentNetwork, FastSent, {"autoencode": True}, 2),
     "fast-tied": (models.FastSentNetwork, FastSent, {"tied": True, "word_bias": True}, 2),
+    "composite": (models.CompositeCNNNetwork, Composite, CONVOLVING, 1),
+    "hierarchical": (models.HierarchicalCNNNetwork, Hierarchical, CONVOLVING, 3),
+    "hierarchical-2-sentences": (models.HierarchicalCNNNetwork, Hierarchical, CONVOLVING, 1),
 }
 each_variant = pytest.mark.parametrize("name", VARIANTS)
 each_decoder = pytest.mark.parametrize("decoder", DECODERS)
@@ -81,7 +86,7 @@ def pair(name, seed=0, **change):
     for parameter in theirs.parameters():
         torch.nn.init.normal_(parameter, std=0.4)
     state = theirs.state_dict()
-    if options.get("tied", ours is models.ContextNetwork):
+    if options.get("tied", ours not in (models.FastSentNetwork, models.SkipThoughtsNetwork)):
         del state["softmax.weight"]
     mine.load_state_dict({**dict(mine.named_buffers()), **state})  # the buffer of a sampled softmax
     return mine, theirs
@@ -308,7 +313,7 @@ def test_sizes(hidden, pooling, dim):
     assert network.dim == dim
 
 
-@pytest.mark.parametrize("name", ["cnn", "skip-True-False"])
+@pytest.mark.parametrize("name", ["cnn", "skip-True-False", "composite", "hierarchical"])
 def test_overfits_one_batch(name):
     ours, _, options, _ = VARIANTS[name]
     options = options | ({"channels": 64, "inner": 32} if name == "cnn" else {}) | {"hidden": 32}
@@ -385,6 +390,12 @@ def test_wrong_batches():
         mine.loss(ids, lengths, ids, lengths)
     with pytest.raises(ValueError, match=r"a batch has 3 fields .* got 2"):
         skip._loss(ids, lengths, following, following_lengths)
+    with pytest.raises(ValueError, match=r"a batch has 2 fields \(sentences, the next ones\); got 1"):
+        network("composite")._loss(ids, lengths)
+    with pytest.raises(ValueError, match=r"two or more fields \(consecutive sentences\); got 1"):
+        network("hierarchical").loss(ids, lengths)
+    with pytest.raises(ValueError, match="windows must differ, got 3 twice"):
+        network("composite", windows=(3, 3))
     with pytest.raises(ValueError, match="ids of all fields must be of 4 sentences, got 3"):
         mine.loss(ids, lengths, following[:3], following_lengths[:3])
     with pytest.raises(ValueError, match="hidden must be even, half of it for each direction, got 5"):

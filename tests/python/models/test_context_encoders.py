@@ -1,4 +1,4 @@
-"""The encoders of paper 001: examples, resumed and distributed training, predicted words, files."""
+"""Context encoders: examples, resumed and distributed training, predicted words, files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,13 @@ torch = pytest.importorskip("torch")
 models = pytest.importorskip("sentencode.models")
 
 import sentencode as se
-from sentencode.models.context_encoders import FollowingWords, Surroundings, SurroundingWords
+from sentencode.models.context_encoders import (
+    FollowingWords,
+    NextSentence,
+    Paragraphs,
+    Surroundings,
+    SurroundingWords,
+)
 from sentencode.models.task import WordVectorsOf
 
 from . import checks
@@ -39,6 +45,11 @@ ENCODERS = {
     "normalised skip": (se.SkipThoughts, {"hidden": 6, "layer_norm": True, **SMALL}),
     "fast": (se.FastSent, SMALL),
     "fast-ae": (se.FastSent, {"autoencode": True, **SMALL}),
+    "composite": (se.CompositeCNN, {"hidden": 6, "filters": 5, "windows": (1, 3), **SMALL}),
+    "hierarchical": (
+        se.HierarchicalCNN,
+        {"hidden": 6, "filters": 5, "windows": (1, 3), "paragraph_length": 3, **SMALL},
+    ),
 }
 each_encoder = pytest.mark.parametrize("name", ENCODERS)
 
@@ -107,11 +118,48 @@ def test_previous_and_next_sentences():
     assert len(examples(SurroundingWords, [*TEXT, " ".join(["the"] * 31)])) == 4
 
 
-def test_a_file_gives_the_same_encoder_as_its_lines(tmp_path):
+def test_the_next_sentence_has_an_end():
+    rows = examples(NextSentence)
+    assert rows[0] == {"tokens": f"{TEXT[0]} </s>", "next": f"{TEXT[1]} </s>"}
+    assert [len(rows), len(examples(NextSentence, documents=False))] == [5, 6]
+    assert examples(NextSentence, max_length=2)[0] == {"tokens": "the cat </s>", "next": "a dog </s>"}
+
+
+def paragraphs(*args, **change):
+    return [[*row.values()] for row in examples(Paragraphs, *args, **change)]
+
+
+@pytest.mark.parametrize("documents", [True, False])
+@pytest.mark.parametrize("length", [2, 3, 4, 5, 7])
+def test_each_sentence_of_a_paragraph_but_the_first_is_predicted(length, documents):
+    text = [line.replace("zzz", "<unk>") for line in TEXT]
+    expected = []
+    for lines in [text[:3], text[4:]] if documents else [[*text[:3], *text[4:]]]:
+        begins = [*range(0, len(lines) - length + 1, length - 1)]
+        if begins and begins[-1] + length < len(lines):
+            begins.append(len(lines) - length)
+        expected += [[f"{line} </s>" for line in lines[i : i + length]] for i in begins]
+    if expected:
+        assert paragraphs(paragraph_length=length, documents=documents) == expected
+    else:
+        with pytest.raises(ValueError, match="no"):
+            paragraphs(paragraph_length=length, documents=documents)
+
+
+def test_fields_of_a_paragraph():
+    (row,) = examples(Paragraphs, TEXT[:3], paragraph_length=3, max_length=1)
+    assert row == {"tokens": "the </s>", "next_1": "a </s>", "next_2": "the </s>"}
+
+
+@pytest.mark.parametrize("task_class", [FollowingWords, Paragraphs])
+def test_a_file_gives_the_same_encoder_as_its_lines(task_class, tmp_path):
     (tmp_path / "text.txt").write_text("\n".join(TEXT), encoding="utf-8")
+    options = {"paragraph_length": 3}
     for documents in (True, False):
-        in_memory = examples(FollowingWords, documents=documents)
-        assert examples(FollowingWords, str(tmp_path / "text.txt"), documents=documents) == in_memory
+        in_memory = examples(task_class, documents=documents, **options)
+        assert examples(task_class, str(tmp_path / "text.txt"), documents=documents, **options) == in_memory
+    tokens = [line.split() for line in TEXT]
+    assert examples(task_class, tokens, **options) == examples(task_class, **options)
 
 
 @pytest.mark.parametrize(
@@ -126,6 +174,11 @@ def test_a_file_gives_the_same_encoder_as_its_lines(tmp_path):
 def test_wrong_parameters(change, message):
     with pytest.raises(ValueError, match=message):
         fitted("cnn", **change)
+
+
+def test_a_paragraph_has_two_sentences_or_more():
+    with pytest.raises(ValueError, match=r"paragraph_length .*at least 2.*got 1"):
+        fitted("hierarchical", paragraph_length=1)
 
 
 @pytest.mark.parametrize("word_bias", [True, False])
@@ -180,8 +233,12 @@ def test_skip_thoughts_reports_the_losses_of_both_decoders():
         assert min(step.figures.values()) <= step.loss <= max(step.figures.values())
 
 
-def test_fastsent_reports_the_loss_of_each_sentence():
-    for name, figures in (("fast", {"previous", "next"}), ("fast-ae", {"previous", "next", "sentence"})):
+def test_the_loss_of_each_sentence_is_reported():
+    for name, figures in (
+        ("fast", {"previous", "next"}),
+        ("fast-ae", {"previous", "next", "sentence"}),
+        ("composite", {"sentence", "next"}),
+    ):
         for step in fitted(name).history_.steps:
             assert set(step.figures) == figures
             assert min(step.figures.values()) <= step.loss <= max(step.figures.values())
@@ -189,7 +246,7 @@ def test_fastsent_reports_the_loss_of_each_sentence():
 
 PROCESSES = f"""
 from {__name__} import TEXT, unfitted
-for name in ("cnn", "uniform", "skip", "fast-ae"):
+for name in ("cnn", "uniform", "skip", "fast-ae", "composite", "hierarchical"):
     change = {{"feeding": "teacher_forcing"}} if name == "uniform" else {{}}
     encoder = unfitted(name, batch_size=4, learning_rate=0.02, **change).fit(TEXT)
     if rank == 0:
@@ -202,7 +259,7 @@ for name in ("cnn", "uniform", "skip", "fast-ae"):
 def test_two_processes_learn_what_one_does(tmp_path):
     for world in (1, 2):
         checks.run_in_processes(PROCESSES, tmp_path, world)
-    for name in ("cnn", "uniform", "skip", "fast-ae"):
+    for name in ("cnn", "uniform", "skip", "fast-ae", "composite", "hierarchical"):
         one, two = (np.load(tmp_path / f"{name}-{world}.npz") for world in (1, 2))
         for key in one.files:
             np.testing.assert_allclose(one[key], two[key], rtol=2e-4, atol=2e-5, err_msg=f"{name}: {key}")

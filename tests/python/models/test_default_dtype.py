@@ -24,6 +24,9 @@ def families():
         yield f"RNNCNN-{decoder}", se.RNNCNN(VECTORS, decoder=decoder, **context), (TRAIN,)
     yield "SkipThoughts", se.SkipThoughts(VECTORS, hidden=6, **small), (TRAIN,)
     yield "FastSent", se.FastSent(VECTORS, **small), (TRAIN,)
+    convolving = {"hidden": 8, "filters": 5, "windows": (1, 3), **small}
+    yield "CompositeCNN", se.CompositeCNN(VECTORS, **convolving), (TRAIN,)
+    yield "HierarchicalCNN", se.HierarchicalCNN(VECTORS, paragraph_length=2, **convolving), (TRAIN,)
     sizes = {"features": 6, "hidden": 4, "decoder_hidden": 6, "heads": 2, "attention": 5, "layers": 1}
     for architecture in ("attn", "final", "attn_ctx", "trf", "trf_attn_attn"):
         more = {"hidden": 3, "inner": 6, "attention_heads": 2} if architecture.startswith("trf") else {}

@@ -14,6 +14,14 @@ import sentencode as se
 VECTORS = se.WordVectors.default()
 AUTOENCODER = {"hidden": 2048, "dropout": 0.5, "vocabulary_size": 21_583, "learning_rate": 2e-4}
 TEXT = {"vocabulary_size": 20_000, "learning_rate": 5e-4, "schedule": "constant", "warmup": 0}
+GAN = {
+    **TEXT,
+    "vocabulary_size": 21_102,
+    "learning_rate": 2e-4,
+    "hidden": 600,
+    "filters": 800,
+    "dropout": 0.0,
+}
 PAPERS = {
     "GeneralizedPooling": {
         **{"hidden": 600, "layers": 3, "heads": 5, "attention_hidden": 600, "character_filters": 100},
@@ -24,6 +32,8 @@ PAPERS = {
     "RNNCNN": {"hidden": 300, "channels": 600, "inner": 300, **TEXT},
     "SkipThoughts": {"hidden": 2400, "tied": False, **TEXT},
     "FastSent": TEXT,
+    "CompositeCNN": GAN,
+    "HierarchicalCNN": GAN,
     "MeanMaxAAE": {**AUTOENCODER, "inner": 4096, "heads": 8, "schedule": "constant", "warmup": 0},
     "RAE": {**AUTOENCODER, "inner": 4096, "heads": 8},
     "LSTMSDAE": AUTOENCODER,
@@ -148,7 +158,7 @@ def test_the_denoising_autoencoder_knows_more_than_the_grammar():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["FastSent", "RNNCNN", "SkipThoughts"])
+@pytest.mark.parametrize("name", ["CompositeCNN", "FastSent", "HierarchicalCNN", "RNNCNN", "SkipThoughts"])
 def test_context_encoders_predict_the_next_sentence(name):
     """Each place is followed by the next one: embeddings have to know it."""
     random = np.random.default_rng(0)

@@ -182,7 +182,7 @@ def test_few_examples_are_all_trained_on():
     assert not few.history_.validations
 
 
-@pytest.mark.parametrize("kind", [se.MeanMaxAAE, se.RNNCNN, se.SkipThoughts, se.FastSent])
+@pytest.mark.parametrize("kind", [se.MeanMaxAAE, se.RNNCNN, se.SkipThoughts, se.FastSent, se.CompositeCNN])
 def test_text_is_held_out_too(kind):
     small = {se.MeanMaxAAE: {"hidden": 6, "heads": 2}, se.FastSent: {}}.get(kind, {"hidden": 6})
     options = {"max_steps": 4, "validate_every": 2, "batch_size": 8, "device": "cpu", "min_length": 1}
@@ -434,6 +434,8 @@ def test_presets_stop_early_unless_they_are_those_of_papers():
         se.RNNCNN,
         se.SkipThoughts,
         se.FastSent,
+        se.CompositeCNN,
+        se.HierarchicalCNN,
         se.CompoundNMT,
     ):
         for preset in kind._presets:

@@ -101,6 +101,7 @@ ENCODERS = {
     "LSTMSDAE": (se.LSTMSDAE, {"hidden": 5}),
     "SkipThoughts": (se.SkipThoughts, {"hidden": 3}),
     "FastSent": (se.FastSent, {}),
+    "CompositeCNN": (se.CompositeCNN, {"hidden": 5, "filters": 3, "windows": (1, 2)}),
     "own": (BagForHeads, {"dropout": 0.1}),
     "own rows": (SpellingForHeads, {}),
 }  # fmt: skip

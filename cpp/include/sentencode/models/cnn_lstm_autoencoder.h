@@ -1,14 +1,9 @@
 #pragma once
 
-#include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "sentencode/models/autoencoder.h"
-
-namespace sentencode::nn {
-class Convolution;
-}
+#include "sentencode/models/convolutional_encoder.h"
 
 namespace sentencode::models {
 
@@ -16,20 +11,13 @@ class StateDecoder;
 
 struct CNNLSTMAutoencoderOptions {
   AutoencoderOptions words{};
-  std::int64_t hidden = 512;
-  std::int64_t filters = 200;
-  std::vector<std::int64_t> windows = {3, 4, 5};
-  double dropout = 0.1;
+  ConvolutionalOptions layers{};
 };
 
 template <OptionsOf<CNNLSTMAutoencoderOptions> Options, typename Visit>
 void for_options(Options& of, const Visit& visit) {
   for_options(of.words, visit);
-  visit("hidden", of.hidden, at_least(1, "Units of the decoder's LSTM."));
-  visit("filters", of.filters, at_least(1, "Filters of each window width."));
-  visit("windows", of.windows,
-        at_least(1, "Window widths of the filters, in words. Shorter sentences are padded with zeros."));
-  visit("dropout", of.dropout, dropout_probability("Dropout probability of the word vectors."));
+  for_options(of.layers, visit);
 }
 
 /// The CNN-LSTM autoencoder of paper 000, after Gan et al. (2017).
@@ -54,7 +42,7 @@ class CNNLSTMAutoencoderNetwork : public Autoencoder {
   at::Tensor drop(const at::Tensor& x) const;
 
   CNNLSTMAutoencoderOptions options_;
-  std::vector<std::shared_ptr<nn::Convolution>> convolutions_;
+  ConvolutionalEncoder encoder_;
   std::shared_ptr<StateDecoder> decoder_;
 };
 

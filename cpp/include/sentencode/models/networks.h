@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "sentencode/models/cnn_lstm_autoencoder.h"
+#include "sentencode/models/cnn_lstm_context.h"
 #include "sentencode/models/context.h"
 #include "sentencode/models/denoising.h"
 #include "sentencode/models/fast_sent.h"
@@ -32,9 +33,11 @@ struct Kind {
 template <typename Visit>
 void for_networks(const Visit& visit) {
   visit(Kind<CNNLSTMAutoencoderNetwork>{"CNNLSTMAE", "CNNLSTMAutoencoderNetwork", "ConvolutionalNetwork"});
+  visit(Kind<CompositeCNNNetwork>{"CompositeCNN", "CompositeCNNNetwork"});
   visit(Kind<TranslationNetwork>{"CompoundNMT", "TranslationNetwork"});
   visit(Kind<FastSentNetwork>{"FastSent", "FastSentNetwork"});
   visit(Kind<GeneralizedPoolingNetwork>{"GeneralizedPooling", "GeneralizedPoolingNetwork"});
+  visit(Kind<HierarchicalCNNNetwork>{"HierarchicalCNN", "HierarchicalCNNNetwork"});
   visit(Kind<DenoisingNetwork>{"LSTMSDAE", "DenoisingNetwork"});
   visit(Kind<MeanMaxNetwork>{"MeanMaxAAE", "MeanMaxNetwork"});
   visit(Kind<LSTMAutoencoderNetwork>{"RAE", "LSTMAutoencoderNetwork", "RecurrentNetwork"});
