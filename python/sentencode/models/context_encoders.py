@@ -90,7 +90,7 @@ class _OrderedText(SentenceTask):
         size = len(self.vocabulary)
         rows = self.words.table(self.vocabulary, {size + i: s for i, s in enumerate(self.symbols)})
         if UNKNOWN not in self.words:
-            rows[size] = rows[:size].mean(0)
+            rows[size + self.symbols.index(UNKNOWN)] = rows[:size].mean(0)
         network.load_words(rows)
         set_word_counts(network, self.vocabulary, examples, "tokens", self.ids(size))
 
@@ -161,6 +161,7 @@ class NextSentence(_OrderedText):
     """Sentences with the next one, both with their ends. Longer ones are truncated."""
 
     parameters: ClassVar[Mapping[str, Any]] = {**_OrderedText.parameters, "max_length": 40}
+    symbols = (END, UNKNOWN, BEGIN)  # in the order in which examples name them
 
     def examples(self, sentences: Any, y: Any, on_progress: Any) -> Examples:
         """Two fields: "tokens" and "next"."""

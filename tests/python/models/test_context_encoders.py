@@ -76,8 +76,8 @@ def examples(task_class, sentences=TEXT, **change):
     task = task_class("Name", options, WordVectorsOf(VECTORS, unit=False), se.Tokenizer("whitespace"))
     task.learn_vocabulary(sentences, None)
     rows = task.examples(sentences, None, None)
-    names = [*task.vocabulary.words, "<unk>", "</s>"]
-    assert rows.symbols().get("<unk>", len(names) - 2) == len(names) - 2
+    names = [*task.vocabulary.words, *task_class.symbols]
+    assert all(names[i] == symbol for symbol, i in rows.symbols().items())
     return [
         {field: " ".join(names[i] for i in ids) for field, ids in rows[n].items()} for n in range(len(rows))
     ]
