@@ -163,7 +163,8 @@ def test_networks_return_finite_values_or_raise(tmp_path, kind):
                 else:
                     if isinstance(rows, np.ndarray):
                         assert np.isfinite(rows).all()
-    assert sum(refused.values()) > 0  # states that are bounded hide it in some families
+    # States that are bounded hide it in some families, and tanh does in all embeddings of these two.
+    assert sum(refused.values()) > 0 or kind in ("CompositeCNN", "HierarchicalCNN")
 
 
 def test_linear_encoders_return_finite_values_or_raise(tmp_path):

@@ -674,9 +674,9 @@ def word_row(encoder, word):
 
 
 def end_of(encoder):
-    """The row of the end symbol [1, E] for autoencoders, which read it; no rows [0, E] for the others."""
+    """The row of the end symbol [1, E] for encoders that read it; no rows [0, E] for the others."""
     end = encoder.network.table.weight[encoder.network._config["end"]].detach()[None]
-    return end[: hasattr(encoder, "reconstruct")]
+    return end[: encoder._reads_end]
 
 
 def by_hand(encoder, text):
