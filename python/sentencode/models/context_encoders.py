@@ -207,11 +207,18 @@ class _Paragraphs:
         self.length = length
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        longest = 0
         for document in self.corpus.documents():
+            longest = max(longest, len(document))
             last = len(document) - self.length
             for step in range(0, last + self.length - 1 if last >= 0 else 0, self.length - 1):
                 begin = min(step, last)
                 yield tuple(document[begin : begin + self.length])
+        if longest < self.length:
+            raise ValueError(
+                f"paragraph_length={self.length}: the longest document has {longest} sentences; "
+                "use shorter paragraphs, or documents=False"
+            )
 
 
 class _OneDocument:

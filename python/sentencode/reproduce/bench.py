@@ -327,7 +327,7 @@ def checked_networks(rows: Sequence[Row], shared: Mapping[str, Any], dim: int) -
         widths = {*row.sized, *({"hidden"} & row.options.keys())}
         options = {**row.options, **{name: 1 if name == "layers" else _TINY for name in widths}, **shared}
         encoder = getattr(_models(), row.kind)(word if row.vectors else None, **options, max_steps=1)
-        encoder.fit([["a"] * encoder.min_length] * 3, _labels_for(encoder), show_progress_bar=False)
+        encoder.fit([["a"] * encoder.min_length] * 5, _labels_for(encoder), show_progress_bar=False)
 
 
 def _labels_for(encoder: NeuralEncoder) -> list[Any] | None:

@@ -142,7 +142,7 @@ def test_each_sentence_of_a_paragraph_but_the_first_is_predicted(length, documen
     if expected:
         assert paragraphs(paragraph_length=length, documents=documents) == expected
     else:
-        with pytest.raises(ValueError, match="no"):
+        with pytest.raises(ValueError, match=f"paragraph_length={length}: the longest document has 4 sent"):
             paragraphs(paragraph_length=length, documents=documents)
 
 

@@ -77,7 +77,7 @@ def test_every_row_is_trained_and_evaluated(done):
         assert cr["low"] <= cr["value"] <= cr["high"]
         if result["row"] in TRAINED:
             assert result["steps"] == 4
-            assert result["sentences"] == 32
+            assert result["sentences"] == 32 or result["row"] in aae._ORDERED
             assert result["config"]["max_steps"] == 4
             assert result["dev"]["loss"] > 0
             assert 0 <= result["dev"]["accuracy"] <= 1
@@ -264,7 +264,7 @@ def test_minutes_make_steps_of_a_measured_time(folder, vectors, tmp_path, monkey
 
     monkeypatch.setattr(se.MeanMaxAAE, "fit", watched)
     size = replace(TINY, steps=None, minutes=None)
-    report = reproduce(folder, vectors, out, rows=["mean-aae"], minutes=8 * 0.3 / 60, size=size)
+    report = reproduce(folder, vectors, out, rows=["mean-aae"], minutes=len(TRAINED) * 0.3 / 60, size=size)
     plan = seen["plan"]
     assert seen[3] is None  # the probe
     assert plan["steps"] == max(10, int(0.3 / plan["seconds_a_step"]))
