@@ -43,7 +43,7 @@ SIZES = {
             "sampled_words": 2000,
             "label_smoothing": 0.0,  # in both presets: a sampled softmax excludes it
         },
-        minutes=88,
+        minutes=105,
     ),
     "paper": Size(hidden=2048, filters=800, steps=100_000),
 }
@@ -76,6 +76,7 @@ _ORDERED = {
     f"{name}-CNN": Row(f"{name.capitalize()}CNN", sized={"filters": "filters"}, expanded=True)
     for name in ("hierarchical", "composite")
 }
+_ORDERED["combine-CNN"] = Row(joined=tuple(_ORDERED.values()), expanded=True)
 _OF_SIZE = {
     **_AAE,
     **{f"{name} RAE": Row("RAE", {"pooling": pooling}) for name, pooling in _POOLINGS.items()},
@@ -173,6 +174,7 @@ FAMILY = Family(
         ),
     },
     remarks=("STS14 is the mean of its subsets, weighted by their sizes.",),
+    ordered=True,
     options={"unit_words": False},
     claims=_CLAIMS,
 )
