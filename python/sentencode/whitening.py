@@ -58,8 +58,9 @@ class Whitening(Encoder):
 
     @property
     def fitted(self) -> bool:
-        """Whether `fit` was called."""
-        return hasattr(self, "_directions")
+        """Whether `fit` was called with these parameters."""
+        encoder, *others = getattr(self, "_fitted_params", [None])
+        return encoder is self.encoder and others == [self.n_components, self.damping]
 
     def fit(self, sentences: Any, y: Any = None, *, show_progress_bar: bool | None = None) -> Any:
         """Fit the mean and the directions. Some thousand sentences suffice.
@@ -107,7 +108,11 @@ class Whitening(Encoder):
             raise ValueError(f"Whitening: {count} embeddings that are all the same have no directions")
         deviations = np.sqrt(np.maximum(variances, 0) + self.damping * variances[-1])
         directions = (axes / deviations)[:, ::-1][:, : self.n_components]
-        self._mean, self._directions = mean.astype(np.float32), directions.astype(np.float32)
+        return self._adopt(mean.astype(np.float32), directions.astype(np.float32))
+
+    def _adopt(self, mean: Floats, directions: Floats) -> Any:
+        self._mean, self._directions = mean, directions
+        self._fitted_params = [self.encoder, self.n_components, self.damping]
         return self
 
     def _check(self) -> None:
@@ -163,5 +168,4 @@ class Whitening(Encoder):
         expected = {"mean": [d], "directions": [d, whitening.dim]}
         if (shapes := {name: list(values.shape) for name, values in tensors.items()}) != expected:
             raise FormatError(f"{path}: expected tensors {expected}, got {shapes!r:.80}")
-        whitening._mean, whitening._directions = tensors["mean"], tensors["directions"]
-        return whitening
+        return whitening._adopt(tensors["mean"], tensors["directions"])

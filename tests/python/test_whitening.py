@@ -102,6 +102,15 @@ def test_an_encoder_is_fitted_unless_it_is(vectors, texts):
     np.testing.assert_array_equal(before, se.SIF(vectors, components=1).fit(texts).encode(texts))
 
 
+def test_changed_parameters_need_a_fit(vectors, texts):
+    for name, value in {"n_components": 2, "damping": 0.1, "encoder": se.Average(vectors)}.items():
+        encoder = se.Whitening(se.Average(vectors)).fit(texts)
+        setattr(encoder, name, value)
+        with pytest.raises(se.NotFittedError, match="call fit"):
+            encoder.encode(texts)
+        assert encoder.fit(texts).fitted
+
+
 def test_in_scikit_learn(vectors, texts):
     pytest.importorskip("sklearn")
     from sklearn.linear_model import LogisticRegression
