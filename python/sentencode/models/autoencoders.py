@@ -186,7 +186,8 @@ class MeanMaxAAE(_LatentAttention):
 
     Self-attention encodes the words; the mean and the maximum of its outputs are the sentence embedding; a
     decoder that attends to these two reconstructs the sentence. After minutes of training, a classifier of
-    the embeddings is no better than one of `Average`; after three, cosines are worse than before training.
+    the embeddings is no better than one of `Average`. For cosines, give the fitted encoder to `Whitening`:
+    without it they say little.
 
     Args:
         vectors: Word vectors.
