@@ -31,21 +31,21 @@ class Whitening(Encoder):
     Args:
         encoder: Encoder.
         n_components: Number of dimensions, those of the largest variances. None: all of the encoder's.
-        damping: Added to each variance, as a share of the largest one. Directions of a smaller variance,
-            which are mostly noise, keep less than the others.
+        damping: Added to each variance, as a share of their mean. Directions of a smaller variance, which
+            are mostly noise, keep less than the others.
 
     Example:
         >>> import numpy as np, sentencode as se
         >>> vectors = se.WordVectors.from_dict({"cat": [9, 1], "dog": [9, -1], "a": [8, 0]})
         >>> encoder = se.Whitening(se.Average(vectors)).fit(["cat", "dog", "a", "a cat", "a dog"])
         >>> encoder.encoder.similarity("cat", "dog").round(2), encoder.similarity("cat", "dog").round(2)
-        (array([[0.98]], dtype=float32), array([[-0.27]], dtype=float32))
+        (array([[0.98]], dtype=float32), array([[-0.34]], dtype=float32))
     """
 
     _mean: Floats  # [d]
     _directions: Floats  # [d, dim], each divided by its deviation
 
-    def __init__(self, encoder: Encoder, *, n_components: int | None = None, damping: float = 1e-3) -> None:
+    def __init__(self, encoder: Encoder, *, n_components: int | None = None, damping: float = 0.1) -> None:
         self.encoder = encoder
         self.n_components = n_components
         self.damping = damping
@@ -106,7 +106,7 @@ class Whitening(Encoder):
         variances, axes = np.linalg.eigh(products / max(count, 1) - np.outer(mean, mean))  # [d], [d, d]
         if count < 2 or variances[-1] <= 1e-12 * (mean @ mean):
             raise ValueError(f"Whitening: {count} embeddings that are all the same have no directions")
-        deviations = np.sqrt(np.maximum(variances, 0) + self.damping * variances[-1])
+        deviations = np.sqrt(np.maximum(variances, 0) + self.damping * variances.mean())
         directions = (axes / deviations)[:, ::-1][:, : self.n_components]
         return self._adopt(mean.astype(np.float32), directions.astype(np.float32))
 
