@@ -34,6 +34,7 @@ _PROBE_SKIPS = 10  # first steps of a probe, which are slower
 _VALIDATIONS = 10  # and checkpoints in a training
 _IN_ORDER = 20  # consecutive validation sentences of a document, if it has as many
 _TINY = 24  # a width that every number of heads divides
+_CHECKED = 5  # sentences, as many as a paragraph has
 
 # Scores that SentEval does not have: bench, encoder of the row, result of the row so far -> scores.
 Measure = Callable[["Bench", Any, Result], Mapping[str, Mapping[str, float]]]
@@ -327,17 +328,17 @@ def checked_networks(rows: Sequence[Row], shared: Mapping[str, Any], dim: int) -
         widths = {*row.sized, *({"hidden"} & row.options.keys())}
         options = {**row.options, **{name: 1 if name == "layers" else _TINY for name in widths}, **shared}
         encoder = getattr(_models(), row.kind)(word if row.vectors else None, **options, max_steps=1)
-        encoder.fit([["a"] * encoder.min_length] * 5, _labels_for(encoder), show_progress_bar=False)
+        encoder.fit([["a"] * encoder.min_length] * _CHECKED, _labels_for(encoder), show_progress_bar=False)
 
 
 def _labels_for(encoder: NeuralEncoder) -> list[Any] | None:
-    """Labels or translations of three sentences; None for encoders that need none."""
+    """Labels or translations of these sentences; None for encoders that need none."""
     if hasattr(encoder, "translate"):
-        return [["a"]] * 3
+        return [["a"]] * _CHECKED
     head = encoder.settings()["head"]
     if isinstance(head, _models().RowRegression):
-        return [[1.0, 0.0]] * 3
-    return ["a", "b", "a"] if isinstance(head, _models().Classifier) else None
+        return [[1.0, 0.0]] * _CHECKED
+    return list("ababa") if isinstance(head, _models().Classifier) else None
 
 
 def _models() -> Any:
