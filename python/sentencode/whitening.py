@@ -26,7 +26,7 @@ class Whitening(Encoder):
     """The embeddings of an encoder, shifted, rotated and scaled to zero mean and equal variances.
 
     Whitening (Su et al. 2021) undoes that a few directions of large variance decide the cosines of all
-    sentences, as in poolings of a trained network. It needs no labels. For classifiers it changes little.
+    sentences, as those of `MeanMaxAAE`. It needs no labels, and helps where such directions are.
 
     Args:
         encoder: Encoder.

@@ -24,7 +24,7 @@ from ..evaluation import Decontaminator, Split, Task, bootstrap_mean, paired_boo
 from ..text.corpus import Corpus
 from ..threads import num_threads
 from ..vectors import WordVectors
-from .choose_rows import BASELINE, SEED, Bench, Row, encoders, learners
+from .choose_rows import BASELINE, SEED, WHITENING_SENTENCES, Bench, Row, encoders, learners
 from .evaluator import Evaluator, headlines, speed_of, tasks_there
 from .experiment import Experiment
 from .report import Report, Table
@@ -189,6 +189,11 @@ class _Encoders(_Shown):
                 f"cosines and the scores of the test pairs. {', '.join(CLASSIFIED)}: accuracy of logistic "
                 f"regression on the embeddings, protocol {report.settings['protocol']}. BLEU of the "
                 "validation sentences. Text and translations have no sentence of the tasks."
+            )
+        if any(row["row"].endswith("whitened") for row in self.results(report)):
+            yield (
+                f"Whitened: by about {WHITENING_SENTENCES:,} sentences, spread over the text; seconds to fit "
+                "are those of the whitening, after the training of the row above."
             )
 
 

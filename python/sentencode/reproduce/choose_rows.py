@@ -32,12 +32,22 @@ from .evaluator import Evaluator
 from .results_folder import Result, Results, slug
 from .rows import NO_STEP, NotAvailableError
 
-__all__ = ["BASELINE", "SEED", "Bench", "Learner", "Row", "encoders", "learners", "wordllama"]
+__all__ = [
+    "BASELINE",
+    "SEED",
+    "WHITENING_SENTENCES",
+    "Bench",
+    "Learner",
+    "Row",
+    "encoders",
+    "learners",
+    "wordllama",
+]
 
 BASELINE = "average, logistic regression"
 SEED = 0
 _NEURAL = ("MeanMaxAAE", "RNNCNN", "SkipThoughts", "LSTMSDAE", "FastSent")
-_WHITENING_SENTENCES = 10_000
+WHITENING_SENTENCES = 10_000
 _TIMED_SENTENCES = 10_000
 
 
@@ -256,7 +266,7 @@ def _whitened(make: Callable[[Bench], Any]) -> Callable[[Bench], Any]:
 
     def whitened(b: Bench) -> Any:
         texts = [line for line in b.some_text() if line]
-        return Whitening(make(b)).fit(texts[:: max(1, len(texts) // _WHITENING_SENTENCES)])
+        return Whitening(make(b)).fit(texts[:: max(1, len(texts) // WHITENING_SENTENCES)])
 
     return whitened
 
@@ -310,6 +320,7 @@ def encoders(minutes: Sequence[float]) -> dict[str, Row]:
     }
     for kind in _NEURAL:
         rows[f"{kind}, untrained"] = Row(_untrained(kind), learns="nothing")
+        rows[f"{kind}, untrained, whitened"] = Row(_whitened(_untrained(kind)), **text)
         for m in minutes:
             make = _trained(kind, m)
             rows[f"{kind}, {m:g} minutes"] = Row(make, **text)
