@@ -435,11 +435,13 @@ class Encoder(SentenceTransformersNames):
         return self.dim
 
 
-def in_blocks(sentences: Any, take: Callable[[Any], None], show_progress_bar: bool | None = None) -> None:
-    """Calls `take` with blocks of sentences, as described in `Encoder.partial_fit`."""
+def in_blocks(
+    sentences: Any, take: Callable[[Any], None], show_progress_bar: bool | None = None, size: int = _CHUNK
+) -> None:
+    """Calls `take` with blocks of at most `size` sentences, as described in `Encoder.partial_fit`."""
     with progress(show_progress_bar, "fit", unit_of(sentences)) as bar:
         done = 0
-        for batch in batches(sentences, _CHUNK, text=TEXT_AT_ONCE, on_progress=bar):
+        for batch in batches(sentences, size, text=TEXT_AT_ONCE, on_progress=bar):
             with counted_from(done):
                 take(batch)
             done += len(batch)

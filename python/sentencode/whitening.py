@@ -21,6 +21,10 @@ __all__ = ["Whitening"]
 Floats = npt.NDArray[np.float32]
 _ROWS = 4096  # that are computed at once
 
+# The encoder, n_components and damping of a fit; its mean [d] and its directions [d, dim], divided by their
+# deviations. One object, so that threads that encode during a fit read the values of one fit.
+Fit = tuple[Encoder, int | None, float, Floats, Floats]
+
 
 class Whitening(Encoder):
     """The embeddings of an encoder, shifted, rotated and scaled to zero mean and equal variances.
@@ -42,8 +46,7 @@ class Whitening(Encoder):
         (array([[0.98]], dtype=float32), array([[-0.34]], dtype=float32))
     """
 
-    _mean: Floats  # [d]
-    _directions: Floats  # [d, dim], each divided by its deviation
+    _fit: Fit | None = None
 
     def __init__(self, encoder: Encoder, *, n_components: int | None = None, damping: float = 0.1) -> None:
         self.encoder = encoder
@@ -59,14 +62,14 @@ class Whitening(Encoder):
     @property
     def fitted(self) -> bool:
         """Whether `fit` was called with these parameters."""
-        encoder, *others = getattr(self, "_fitted_params", [None])
-        return encoder is self.encoder and others == [self.n_components, self.damping]
+        fit = self._fit
+        return fit is not None and fit[0] is self.encoder and fit[1:3] == (self.n_components, self.damping)
 
     def fit(self, sentences: Any, y: Any = None, *, show_progress_bar: bool | None = None) -> Any:
         """Fit the mean and the directions. Some thousand sentences suffice.
 
-        The encoder is fitted first, unless it is fitted already. Zero embeddings, of sentences without known
-        words, are not counted.
+        The encoder is fitted first, unless it is fitted already. After it is fitted again, so must this be.
+        Zero embeddings, of sentences without known words, are not counted.
 
         Args:
             sentences: Sentences, as for `Encoder.fit`.
@@ -94,14 +97,12 @@ class Whitening(Encoder):
             nonlocal count, total, products
             x = np.empty((len(batch), d), np.float32)
             self.encoder._encode_into(batch, x)
-            x = x[x.any(axis=1)]
-            count += len(x)
-            for i in range(0, len(x), _ROWS):
-                rows = x[i : i + _ROWS].astype(np.float64)
-                total += rows.sum(axis=0)
-                products += rows.T @ rows
+            rows = x[x.any(axis=1)].astype(np.float64)  # [n, d]
+            count += len(rows)
+            total += rows.sum(axis=0)
+            products += rows.T @ rows
 
-        in_blocks(sentences, take, show_progress_bar)
+        in_blocks(sentences, take, show_progress_bar, size=_ROWS)
         mean = total / max(count, 1)
         variances, axes = np.linalg.eigh(products / max(count, 1) - np.outer(mean, mean))  # [d], [d, d]
         if count < 2 or variances[-1] <= 1e-12 * (mean @ mean):
@@ -111,9 +112,17 @@ class Whitening(Encoder):
         return self._adopt(mean.astype(np.float32), directions.astype(np.float32))
 
     def _adopt(self, mean: Floats, directions: Floats) -> Any:
-        self._mean, self._directions = mean, directions
-        self._fitted_params = [self.encoder, self.n_components, self.damping]
+        self._fit = self.encoder, self.n_components, self.damping, mean, directions
         return self
+
+    def _check_fitted(self) -> None:
+        super()._check_fitted()
+        self.encoder._check_fitted()
+
+    def _fitted(self) -> Fit:
+        self._check_fitted()
+        assert self._fit is not None
+        return self._fit
 
     def _check(self) -> None:
         check_inner(self.encoder, "Whitening: encoder")
@@ -122,16 +131,17 @@ class Whitening(Encoder):
             checked_int("Whitening: n_components", self.n_components, 1)
 
     def _encode_into(self, batch: Any, out: npt.NDArray[np.float32]) -> None:
-        x = np.empty((len(batch), self.encoder.dim), np.float32)
-        self.encoder._encode_into(batch, x)
+        encoder, _, _, mean, directions = self._fitted()
+        x = np.empty((len(batch), len(mean)), np.float32)
+        encoder._encode_into(batch, x)
         for i in range(0, len(x), _ROWS):
             rows = x[i : i + _ROWS]
-            white = (rows - self._mean) @ self._directions  # [n, dim]
+            white = (rows - mean) @ directions  # [n, dim]
             white[~rows.any(axis=1)] = 0
             out[i : i + _ROWS] = white
 
     def _identity(self) -> Any:
-        return self.encoder.fingerprint(), self._mean, self._directions
+        return self.encoder.fingerprint(), *self._fitted()[3:]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the encoder, with its word vectors, and the directions to one file for `sentencode.load`.
@@ -148,10 +158,9 @@ class Whitening(Encoder):
         Warns:
             UserWarning: The tokenizer of the encoder must be passed to `load`.
         """
-        self._check_fitted()
-        config = {"n_components": self.n_components, "damping": self.damping}
-        tensors = {"mean": self._mean, "directions": self._directions}
-        write_nested(path, "Whitening", [self.encoder], config, tensors)
+        encoder, n_components, damping, mean, directions = self._fitted()
+        config = {"n_components": n_components, "damping": damping}
+        write_nested(path, "Whitening", [encoder], config, {"mean": mean, "directions": directions})
 
     @classmethod
     def _read(cls, path: str, load: Callable[[Path], Encoder]) -> Any:

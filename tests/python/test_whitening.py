@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import threading
 
 import numpy as np
 import pytest
@@ -100,6 +101,28 @@ def test_an_encoder_is_fitted_unless_it_is(vectors, texts):
     encoder.fit(texts[:100])
     np.testing.assert_array_equal(sif.encode(texts), before)
     np.testing.assert_array_equal(before, se.SIF(vectors, components=1).fit(texts).encode(texts))
+
+
+def test_a_thread_encodes_by_one_fit_while_another_one_fits(vectors, texts):
+    encoder = se.Whitening(se.Average(vectors)).fit(texts)
+    halves = texts[:150], texts[150:]
+    expected = [se.Whitening(se.Average(vectors)).fit(half).encode("cat") for half in (texts, *halves)]
+    done, seen = threading.Event(), []
+
+    def encode():
+        while not done.is_set():
+            seen.append(encoder.encode("cat"))
+
+    thread = threading.Thread(target=encode)
+    thread.start()
+    fits = 0
+    while thread.is_alive() and (fits < 30 or len(seen) < 50):
+        encoder.fit(halves[fits % 2])
+        fits += 1
+    done.set()
+    thread.join()
+    assert len(seen) >= 50
+    assert all(min(np.abs(rows - one).max() for one in expected) < 1e-5 for rows in seen)
 
 
 def test_changed_parameters_need_a_fit(vectors, texts):

@@ -255,7 +255,8 @@ def reproduce(
         out: Folder for the results: one JSON file for each row, the reports, the tables, the picture.
         tables: `"labels"`, `"encoders"`. None: both.
         rows: Names of rows in small letters, as in `"trainedaverage-500-examples"`. None: those of the
-            tables, without model2vec's trainer, which takes minutes. Tables show all rows that `out` has.
+            tables, without model2vec's trainer and `ParagraphVec`, which take long. Tables show all rows
+            that `out` has.
         resume: Continue in a folder that holds results of the same settings.
         protocol: Protocol of `evaluate`, for classifiers on encoders.
         options: Options of the protocol.

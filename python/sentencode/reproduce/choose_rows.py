@@ -239,23 +239,23 @@ def learners(examples: Sequence[int]) -> dict[str, Row]:
 # --- rows without labels ---
 
 
-def _trained(kind: str, minutes: float) -> Callable[[Bench], Any]:
+def _trained(kind: str, minutes: float, *, saved: bool = False) -> Callable[[Bench], Any]:
     """Makes an encoder that is trained on the text for some minutes, across interruptions.
 
-    It is saved, for the row that whitens it.
+    It is saved for the row that whitens it; `saved` takes that one.
     """
 
     def make(b: Bench) -> Any:
         assert b.results.folder is not None
         name = slug(f"{kind} {minutes:g}")
-        saved = make_folder(b.results.folder / "encoders", within=b.results.folder) / name
-        if saved.exists():
-            return load(saved)
+        file = make_folder(b.results.folder / "encoders", within=b.results.folder) / name
+        if saved and file.exists():
+            return load(file)
         encoder = getattr(models, kind)(WordVectors.default(), max_minutes=minutes, seed=SEED)
         checkpoints = b.results.folder / "work" / name
         encoder.fit(b.some_text(), checkpoints=checkpoints, show_progress_bar=b.show)
         shutil.rmtree(checkpoints)
-        encoder.save(saved)
+        encoder.save(file)
         return encoder
 
     return make
@@ -315,16 +315,15 @@ def encoders(minutes: Sequence[float]) -> dict[str, Row]:
         "uSIF": Row(lambda b: USIF(WordVectors.default()).fit(b.some_text()), **text),
         "LAES": Row(lambda b: LAES(WordVectors.default()).fit(b.some_text()), **text),
         "built-in vectors, whitened": Row(_whitened(lambda _: Average(WordVectors.default())), **text),
-        "ParagraphVec": Row(lambda b: ParagraphVec().fit(b.some_text()), **text),
+        "ParagraphVec": Row(lambda b: ParagraphVec().fit(b.some_text()), asked=True, **text),
         "DictRep": Row(lambda _: of_wordnet(WordVectors.default()), learns="WordNet", fits=True),
     }
     for kind in _NEURAL:
         rows[f"{kind}, untrained"] = Row(_untrained(kind), learns="nothing")
         rows[f"{kind}, untrained, whitened"] = Row(_whitened(_untrained(kind)), **text)
         for m in minutes:
-            make = _trained(kind, m)
-            rows[f"{kind}, {m:g} minutes"] = Row(make, **text)
-            rows[f"{kind}, {m:g} minutes, whitened"] = Row(_whitened(make), **text)
+            rows[f"{kind}, {m:g} minutes"] = Row(_trained(kind, m), **text)
+            rows[f"{kind}, {m:g} minutes, whitened"] = Row(_whitened(_trained(kind, m, saved=True)), **text)
     return {
         **rows,
         "CompoundNMT": Row(_translation, learns="translations", fits=True),
