@@ -1,7 +1,7 @@
 """Cosines of whitened encoders on STSBenchmark's dev set: what n_components and damping change.
 
 python benchmarks/whitening.py --data SentEval/data --text wikipedia.txt.xz news.txt.xz \\
-    choose-results/encoders/*
+    --encoders choose-results/encoders/*
 
 `sentencode reproduce choose` saves the encoders.
 """
@@ -28,9 +28,7 @@ def main() -> None:
     )
     parser.add_argument("--data", required=True, help="SentEval's data folder")
     parser.add_argument("--text", required=True, nargs="+", help="sentences to whiten with")
-    parser.add_argument(
-        "encoders", nargs="*", help="saved encoders, besides the average of the built-in vectors"
-    )
+    parser.add_argument("--encoders", nargs="*", default=[], help="saved encoders, besides the average")
     options = parser.parse_args()
     texts = [text for text in se.Corpus.from_files(options.text) if text]
     texts = texts[:: max(1, len(texts) // SENTENCES)]
@@ -38,19 +36,18 @@ def main() -> None:
     encoders = {"average": se.Average(se.WordVectors.default())}
     encoders |= {Path(path).name: se.load(path) for path in options.encoders}
 
-    def correlation(encoder: se.Encoder) -> str:
-        cosines = encoder.similarity_pairwise(*dev.sentences)
-        return f"{100 * np.corrcoef(cosines, dev.labels)[0, 1]:.1f}"
+    def cells(encoder: se.Encoder) -> list[str]:
+        u, v = (encoder.encode(list(side)) for side in dev.sentences)
+        kept = [(u[:, :n], v[:, :n]) if n is None or n < encoder.dim else None for n in COMPONENTS]
+        cosines = [None if pair is None else se.similarity_pairwise(*pair) for pair in kept]
+        return ["" if one is None else f"{100 * np.corrcoef(one, dev.labels)[0, 1]:.1f}" for one in cosines]
 
-    print("| encoder | dim | damping | as it is |", *(f"{n or 'all'} |" for n in COMPONENTS))
+    print("| encoder | damping |", *(f"{n or 'all'} |" for n in COMPONENTS))
     for name, encoder in encoders.items():
+        print("|", " | ".join([name, "not whitened", cells(encoder)[0]]), "|", flush=True)
         for damping in DAMPING:
-            cells = [name, str(encoder.dim), f"{damping:g}", correlation(encoder)]
-            for n in COMPONENTS:
-                fits = n is None or n <= encoder.dim
-                whitened = se.Whitening(encoder, n_components=n, damping=damping) if fits else None
-                cells.append("" if whitened is None else correlation(whitened.fit(texts)))
-            print("|", " | ".join(cells), "|", flush=True)
+            whitened = se.Whitening(encoder, damping=damping).fit(texts)
+            print("|", " | ".join([name, f"{damping:g}", *cells(whitened)]), "|", flush=True)
 
 
 if __name__ == "__main__":
