@@ -1,8 +1,28 @@
 from __future__ import annotations
 
+import lzma
 import os
 import sys
+from itertools import islice
 from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def local_text():
+    """The lines of each local corpus: every tenth, with SENTENCODE_ALL_TEXT all (2.8 million)."""
+    files = sorted(Path(os.environ.get("SENTENCODE_DATA", ""), "text").glob("*.txt.xz"))
+    if not files:
+        pytest.skip("needs SENTENCODE_DATA")
+    step = 1 if os.environ.get("SENTENCODE_ALL_TEXT") else 10
+
+    def of(path):
+        with lzma.open(path, "rt", encoding="utf-8") as lines:
+            return [line.rstrip("\n") for line in islice(lines, 0, None, step)]
+
+    return map(of, files)
+
 
 # Runs the tests with another default dtype of torch, as some programs set it; networks are float32 anyway.
 # Tensors that tests create have torch's usual default, because they stand for a user's tensors.

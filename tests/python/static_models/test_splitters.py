@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import lzma
-import os
 import random
 import unicodedata
-from pathlib import Path
 
 import pytest
 
@@ -64,11 +61,7 @@ def test_generated_texts(split):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("split", ["words", "punctuation", "whitespace"])
-def test_all_local_text(split):
-    files = sorted(Path(os.environ.get("SENTENCODE_DATA", ""), "text").glob("*.txt.xz"))
-    if not files:
-        pytest.skip("needs SENTENCODE_DATA")
+def test_local_text(split, local_text):
     assert_same_tokens(split, generated(100_000, 2))
-    for path in files:
-        with lzma.open(path, "rt", encoding="utf-8") as lines:
-            assert_same_tokens(split, [line.rstrip("\n") for line in lines])
+    for lines in local_text:
+        assert_same_tokens(split, lines)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 import itertools
 import json
-import lzma
-import os
 import random
 import struct
 import unicodedata
@@ -374,28 +372,19 @@ def test_wordllama():
     assert_same_ids(wordllama(), generated(3000, 12))
 
 
-def local_lines():
-    """The lines of all local corpora."""
-    files = sorted(Path(os.environ.get("SENTENCODE_DATA", ""), "text").glob("*.txt.xz"))
-    if not files:
-        pytest.skip("needs SENTENCODE_DATA")
-    for path in files:
-        with lzma.open(path, "rt", encoding="utf-8") as lines:
-            yield [line.rstrip("\n") for line in lines]
-
-
 @pytest.mark.slow
-def test_wordllama_on_all_local_text():
+def test_wordllama_on_local_text(local_text):
     content = wordllama()
     assert_same_ids(content, generated(100_000, 13))
-    for lines in local_lines():
+    for lines in local_text:
         assert_same_ids(content, lines)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["Unigram", "Llama 3", "GPT-2"])
-def test_trained_models_on_all_local_text(kind):
-    some = [line for lines in local_lines() for line in lines[:10_000]]
+def test_trained_models_on_local_text(kind, local_text):
+    local_text = list(local_text)
+    some = [line for lines in local_text for line in lines[:10_000]]
     if kind == "Unigram":
         step = precompiled({**dict(nfkc(0x30000)), "\t": " "})
         content = file(trained_unigram(some, 8000), step, sequence({"type": "WhitespaceSplit"}, METASPACE))
@@ -412,5 +401,5 @@ def test_trained_models_on_all_local_text(kind):
             steps = sequence(split(LLAMA3), byte_level())
             content = file({**model, "ignore_merges": True}, pre_tokenizer=steps)
     assert_same_ids(content, generated(100_000, 14))
-    for lines in local_lines():
+    for lines in local_text:
         assert_same_ids(content, lines)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import lzma
-import os
 import pickle
 import random
 import sys
@@ -212,15 +210,10 @@ def test_minilm():
 
 
 @pytest.mark.slow
-def test_minilm_on_all_local_text():
-    folder = Path(os.environ.get("SENTENCODE_DATA", ""), "text")
-    files = sorted(folder.glob("*.txt.xz"))
-    if not files:
-        pytest.skip("needs SENTENCODE_DATA")
+def test_minilm_on_local_text(local_text):
     built = minilm()[1]
-    for path in files:
-        with lzma.open(path, "rt", encoding="utf-8") as lines:
-            assert_same_ids(built, [line.rstrip("\n") for line in lines])
+    for lines in local_text:
+        assert_same_ids(built, lines)
     assert_same_ids(built, generated(100_000, 7))
 
 
