@@ -306,7 +306,7 @@ class Nmt(_Trained):
     NAME = "nmt"
     TABLES = "4, 5, 6, 7, findings, correlations, distances, cost"
     ROW = "de-attn-attn-8-heads"
-    END = "8 epochs each"
+    END = "30 epochs each"
     PARALLEL = ("de", "cs")
     HELP = "the tables, figures and question of the paper on compound attention"
     EXAMPLE = """
