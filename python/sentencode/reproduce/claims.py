@@ -135,13 +135,14 @@ def evaluated_claims(
 def untrained_control(report: Report, name: str) -> str | None:
     """The computed untrained network that is most similar to a row, None if there is none.
 
-    It has the same corpus and class if possible, then the fewest other options, then the nearest width.
+    It has the same corpus and class if possible, then the fewest other options but `hidden`, then the
+    nearest width.
     """
     rows = report.rows
 
     def distance(control: str) -> tuple[bool, bool, int, float]:
         row, other = rows[name], rows[control]
-        options = {key for both in (row.options, other.options) for key in both}
+        options = {key for both in (row.options, other.options) for key in both if key != "hidden"}
         differing = sum(row.options.get(key) != other.options.get(key) for key in options)
         dims = [report.of(one)[0].get("dim") or 1 for one in (name, control)]
         width = abs(math.log(dims[0] / dims[1]))

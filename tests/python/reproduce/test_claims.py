@@ -185,6 +185,14 @@ def test_the_control_is_the_most_similar_untrained_network():
     assert claims.untrained_control(without, "trained") is None
 
 
+def test_the_control_of_the_same_width_is_preferred_to_that_of_the_default_size():
+    rows = {"mean": Row("MeanMaxAAE", {"pooling": "mean"}), "untrained": untrained(Row("MeanMaxAAE"))}
+    rows["untrained narrow"] = untrained(Row("MeanMaxAAE", {"hidden": 256}))
+    dims = {"mean": 512, "untrained": 1024, "untrained narrow": 512}
+    report = Reproduced([stored(name, dims[name], 70, 0.2) for name in rows], {}, {}, "", rows)
+    assert claims.untrained_control(report, "mean") == "untrained narrow"
+
+
 def test_evaluation_reports_say_what_training_gave(reports):
     rows = {"good": Row("RNNCNN"), "as good": Row("RNNCNN"), "bad": untrained(Row("RNNCNN"))}
     results = [{"row": name, "seed": 0, "dim": 2, "scores": {}} for name in rows]
