@@ -3,7 +3,8 @@
 The others are logistic regression on the frozen table (scikit-learn, with C by cross-validation), and
 model2vec's own trainer, `StaticModelForClassification`, which has no pairs. All get the same sentences, table
 and tokenizer. Test examples are used once, by the finished models. MR and CR have no split: every fifth
-example is tested.
+example is tested. With --examples N, each of --samples random samples of N training examples is tested on
+3,000 other training examples.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ def main() -> None:
     data_argument(parser)
     arguments_of(parser, rounds=1)
     parser.add_argument("--tasks", nargs="*", default=TASKS, choices=TASKS)
+    parser.add_argument("--examples", type=int, help="training examples; default: all")
+    parser.add_argument("--samples", type=int, default=1, help="samples of --examples")
     parser.add_argument("--systems", nargs="*", default=["frozen", "model2vec"], help="to compare with")
     parser.add_argument("--vectors", type=Path, help="word vectors; default: the built-in ones")
     parser.add_argument("--peer", type=Path, help="a Python with model2vec[train]; default: one is made")
@@ -57,14 +60,20 @@ def main() -> None:
     se.Average(vectors).export(folder / "table", overwrite=True)
     print(machine())
     print(f"{vectors}, {args.rounds} rounds\n")
-    results = {name: compare(name, args, folder, peer) for name in args.tasks}
+    results = {
+        f"{name} {sample}" if args.examples else name: compare(name, sample, args, folder, peer)
+        for name in args.tasks
+        for sample in range(args.samples if args.examples else 1)
+    }
     report(results)
     write_json(args.json, results=results)
 
 
-def compare(name: str, args: argparse.Namespace, folder: Path, peer: Path | None) -> dict[str, Any]:
+def compare(
+    name: str, sample: int, args: argparse.Namespace, folder: Path, peer: Path | None
+) -> dict[str, Any]:
     """Accuracies and seconds of all systems on a task."""
-    task, gold = written(name, args.data, folder / f"{name}.json")
+    task, gold = written(name, args.data, folder / f"{name}.json", args.examples, sample)
     options = [WORKERS / "labels.py", "--task", task, "--table", folder / "table"]
     command: dict[str, list[Any]] = {
         "ours": [sys.executable, *options, "ours"],
@@ -89,8 +98,11 @@ def compare(name: str, args: argparse.Namespace, folder: Path, peer: Path | None
     }
 
 
-def written(name: str, data: Path, path: Path) -> tuple[Path, Any]:
-    """The file of a task's training and test examples, and the labels of the test."""
+def written(name: str, data: Path, path: Path, count: int | None, sample: int) -> tuple[Path, Any]:
+    """The file of a task's training and test examples, and the labels of the test.
+
+    With a `count`, that many random training examples, and 3,000 others in place of the test.
+    """
     task = load_task(name, data / "senteval", splits=["all"] if name in ("MR", "CR") else ["train", "test"])
 
     def examples(split: Any) -> tuple[list[Any], list[str]]:
@@ -106,6 +118,16 @@ def written(name: str, data: Path, path: Path) -> tuple[Path, Any]:
         rows, labels = examples(task["train"])
         test, gold = examples(task["test"])
         content = {"train": rows, "labels": labels, "test": test}
+    if count is not None:
+        order = np.random.default_rng(sample).permutation(len(content["train"]))
+        train, test = order[:count], order[count : count + 3000]
+        rows, labels = content["train"], content["labels"]
+        content = {
+            "train": [rows[i] for i in train],
+            "labels": [labels[i] for i in train],
+            "test": [rows[i] for i in test],
+        }
+        gold = [labels[i] for i in test]
     path.write_text(json.dumps(content), encoding="utf-8")
     return path, np.array(gold)
 
