@@ -4,7 +4,7 @@ The others are logistic regression on the frozen table (scikit-learn, with C by 
 model2vec's own trainer, `StaticModelForClassification`, which has no pairs. All get the same sentences, table
 and tokenizer. Test examples are used once, by the finished models. MR and CR have no split: every fifth
 example is tested. With --examples N, each of --samples random samples of N training examples is tested on
-3,000 other training examples.
+up to 3,000 other training examples.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from common import (
     verdict,
     write_json,
 )
+from scipy import stats
 
 import sentencode as se
 from sentencode.evaluation import load_task, paired_bootstrap
@@ -60,12 +61,14 @@ def main() -> None:
     se.Average(vectors).export(folder / "table", overwrite=True)
     print(machine())
     print(f"{vectors}, {args.rounds} rounds\n")
+    if args.examples is None and args.samples != 1:
+        parser.error("--samples requires --examples")
     results = {
         f"{name} {sample}" if args.examples else name: compare(name, sample, args, folder, peer)
         for name in args.tasks
-        for sample in range(args.samples if args.examples else 1)
+        for sample in range(args.samples)
     }
-    report(results)
+    report(results, args.samples)
     write_json(args.json, results=results)
 
 
@@ -101,7 +104,7 @@ def compare(
 def written(name: str, data: Path, path: Path, count: int | None, sample: int) -> tuple[Path, Any]:
     """The file of a task's training and test examples, and the labels of the test.
 
-    With a `count`, that many random training examples, and 3,000 others in place of the test.
+    With a `count`, that many random training examples, and up to 3,000 others in place of the test.
     """
     task = load_task(name, data / "senteval", splits=["all"] if name in ("MR", "CR") else ["train", "test"])
 
@@ -132,8 +135,12 @@ def written(name: str, data: Path, path: Path, count: int | None, sample: int) -
     return path, np.array(gold)
 
 
-def report(results: dict[str, Any]) -> None:
-    """Differences of the macro averages, whose intervals resample the examples of each task."""
+def report(results: dict[str, Any], samples: int) -> None:
+    """Differences of the macro averages.
+
+    Their intervals resample the test examples of each task; with several samples, they are those of the mean
+    over samples, by Student's t.
+    """
     for system in ("frozen", "model2vec"):
         tasks = [name for name, of in results.items() if system in of]
         if not tasks:
@@ -148,8 +155,11 @@ def report(results: dict[str, Any]) -> None:
             seconds.append([np.median(of[s]["seconds"]) for s in (system, "ours")])
         mean = 100 * np.mean(gains, axis=0)
         low, high = np.percentile(mean[1:], [2.5, 97.5])
+        if samples > 1:
+            of_samples = 100 * np.reshape([gain[0] for gain in gains], (-1, samples)).mean(axis=0)
+            low, high = stats.t.interval(0.95, samples - 1, of_samples.mean(), stats.sem(of_samples))
         total, mine = np.sum(seconds, axis=0)
-        print(f"\nmacro average of {len(tasks)} tasks: ours {mean[0]:+.2f} points to {system}", end=" ")
+        print(f"\nmacro average of {len(tasks) // samples} tasks: ours {mean[0]:+.2f} points to {system}", end=" ")
         print(f"({low:.2f} to {high:.2f}) {verdict(low, 0)}")
         ratios = ", ".join(f"{n} {a / b:.1f}" for n, (a, b) in zip(tasks, seconds, strict=True))
         print(f"time of {system} / ours {total / mine:.1f}: {ratios}", end=" ")
