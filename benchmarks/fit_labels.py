@@ -51,6 +51,8 @@ def main() -> None:
     parser.add_argument("--vectors", type=Path, help="word vectors; default: the built-in ones")
     parser.add_argument("--peer", type=Path, help="a Python with model2vec[train]; default: one is made")
     args = parser.parse_args()
+    if args.examples is None and args.samples != 1:
+        parser.error("--samples requires --examples")
 
     vectors = se.WordVectors.default() if args.vectors is None else se.WordVectors.load(args.vectors)
     peer = args.peer
@@ -61,8 +63,6 @@ def main() -> None:
     se.Average(vectors).export(folder / "table", overwrite=True)
     print(machine())
     print(f"{vectors}, {args.rounds} rounds\n")
-    if args.examples is None and args.samples != 1:
-        parser.error("--samples requires --examples")
     results = {
         f"{name} {sample}" if args.examples else name: compare(name, sample, args, folder, peer)
         for name in args.tasks
