@@ -34,16 +34,17 @@ std::vector<T> vector_of(const Numbers<T>& numbers) {
 void bind_train_table(py::module_& m) {
   py::class_<TableHead, std::shared_ptr<TableHead>>(m, "TableHead", "A loss on averaged word vectors.")
       .def(py::init([](std::string_view kind, std::int64_t dim, std::int64_t sides, std::int64_t outputs,
-                       double unit, double scale) {
+                       double unit, double scale, double pair_scale) {
              return TableHead({.kind = parse_enum<HeadKind>(kind),
                                .dim = dim,
                                .sides = sides,
                                .outputs = outputs,
                                .unit = unit,
-                               .scale = scale});
+                               .scale = scale,
+                               .pair_scale = pair_scale});
            }),
            py::arg("kind"), py::kw_only(), py::arg("dim"), py::arg("sides"), py::arg("outputs") = 0,
-           py::arg("unit") = 1, py::arg("scale") = 20)
+           py::arg("unit") = 1, py::arg("scale") = 20, py::arg("pair_scale") = 1)
       .def_property(
           "weights", [](const TableHead& self) { return array_of(self.weights()); },
           [](TableHead& self, const Numbers<float>& weights) {
@@ -56,7 +57,8 @@ void bind_train_table(py::module_& m) {
                                const TableHeadOptions& o = self.options();
                                return py::dict(py::arg("kind") = name_of(o.kind), py::arg("dim") = o.dim,
                                                py::arg("sides") = o.sides, py::arg("outputs") = o.outputs,
-                                               py::arg("unit") = o.unit, py::arg("scale") = o.scale);
+                                               py::arg("unit") = o.unit, py::arg("scale") = o.scale,
+                                               py::arg("pair_scale") = o.pair_scale);
                              })
       .def(
           "predict",

@@ -33,7 +33,7 @@ void log_softmax(Matrix& s) {
 }  // namespace
 
 TableHead::TableHead(const TableHeadOptions& options) : options_(options) {
-  const auto& [kind, d, sides, k, unit, scale] = options_;
+  const auto& [kind, d, sides, k, unit, scale, pair_scale] = options_;
   const std::int64_t least =
       kind == HeadKind::cosine_regression || kind == HeadKind::multiple_negatives ? 2 : 1;
   const std::int64_t most = kind == HeadKind::row_regression ? 1 : 2;
@@ -44,6 +44,8 @@ TableHead::TableHead(const TableHeadOptions& options) : options_(options) {
            name_of(kind), " cannot have ", k, " outputs");
   ST_CHECK(std::isfinite(unit) && unit > 0 && std::isfinite(scale) && scale > 0, InvalidInput,
            "unit and scale must be positive, got ", unit, " and ", scale);
+  ST_CHECK(std::isfinite(pair_scale) && pair_scale > 0, InvalidInput, "pair_scale must be positive, got ",
+           pair_scale);
   weights_ = Vector::Zero(options_.size());
 }
 
@@ -59,9 +61,9 @@ void TableHead::check(std::span<const Matrix> u) const {
 Matrix TableHead::features(std::span<const Matrix> u) const {
   const auto by = static_cast<float>(1 / options_.unit);
   if (options_.sides == 1) return by * u[0];
-  const std::int64_t d = options_.dim;
-  Matrix x(u[0].rows(), 4 * d);
-  x << by * u[0], by * u[1], by * (u[0] - u[1]).cwiseAbs(), by * by * u[0].cwiseProduct(u[1]);
+  const auto s = by * static_cast<float>(options_.pair_scale);
+  Matrix x(u[0].rows(), options_.features());
+  x << s * u[0], s * u[1], by * (u[0] - u[1]).cwiseAbs(), s * by * u[0].cwiseProduct(u[1]);
   return x;
 }
 
@@ -153,10 +155,11 @@ double TableHead::loss(std::span<const Matrix> u, const Matrix& y, std::span<Mat
     return loss;
   }
   const std::int64_t d = options_.dim;
+  const auto of_side = by * static_cast<float>(options_.pair_scale);
   const auto difference = by * grad_x.middleCols(2 * d, d).cwiseProduct((u[0] - u[1]).cwiseSign());
-  const auto product = by * by * grad_x.rightCols(d);
-  grad_u[0] = by * grad_x.leftCols(d) + difference + product.cwiseProduct(u[1]);
-  grad_u[1] = by * grad_x.middleCols(d, d) - difference + product.cwiseProduct(u[0]);
+  const auto product = of_side * by * grad_x.rightCols(d);
+  grad_u[0] = of_side * grad_x.leftCols(d) + difference + product.cwiseProduct(u[1]);
+  grad_u[1] = of_side * grad_x.middleCols(d, d) - difference + product.cwiseProduct(u[0]);
   return loss;
 }
 

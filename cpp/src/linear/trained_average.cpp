@@ -23,6 +23,7 @@ void TrainedAverage::write(ModelContents& contents, const SaveOptions&) const {
   contents.config["outputs"] = o.outputs;
   contents.config["unit"] = o.unit;
   contents.config["scale"] = o.scale;
+  contents.config["pair_scale"] = o.pair_scale;
   if (o.has_weights()) contents.add("head", Vector(head_.weights()));
 }
 
@@ -37,7 +38,8 @@ std::unique_ptr<TrainedAverage> TrainedAverage::load(const SavedModel& saved) {
                            .sides = saved.size_option("sides", 1),
                            .outputs = saved.size_option("outputs", 0),
                            .unit = number("unit"),
-                           .scale = number("scale")};
+                           .scale = number("scale"),
+                           .pair_scale = saved.config.contains("pair_scale") ? number("pair_scale") : 1};
   saved.finish_config();
   WeightedWords words = saved.words();
   options.dim = words.dim();

@@ -24,18 +24,21 @@ double cosine(const VectorD& a, const VectorD& b) {
 /// s of the features of one example, by loops.
 VectorD slow_scores(const TableHeadOptions& o, const VectorD& w, const Rows& u) {
   std::vector<double> x;
+  const double s = o.sides == 2 ? o.pair_scale : 1;
   for (const VectorD& side : u) {
-    for (const double value : side) x.push_back(value / o.unit);
+    for (const double value : side) x.push_back(s * value / o.unit);
   }
   for (Eigen::Index j = 0; j < o.dim && o.sides == 2; ++j) x.push_back(std::abs(u[0][j] - u[1][j]) / o.unit);
-  for (Eigen::Index j = 0; j < o.dim && o.sides == 2; ++j) x.push_back(u[0][j] * u[1][j] / (o.unit * o.unit));
-  const std::int64_t f = std::ssize(x), k = o.outputs;
-  VectorD s(k);
-  for (std::int64_t c = 0; c < k; ++c) {
-    s[c] = w[k * f + c];
-    for (std::int64_t j = 0; j < f; ++j) s[c] += w[c * f + j] * x[static_cast<std::size_t>(j)];
+  for (Eigen::Index j = 0; j < o.dim && o.sides == 2; ++j) {
+    x.push_back(s * u[0][j] * u[1][j] / (o.unit * o.unit));
   }
-  return s;
+  const std::int64_t f = std::ssize(x), k = o.outputs;
+  VectorD scores(k);
+  for (std::int64_t c = 0; c < k; ++c) {
+    scores[c] = w[k * f + c];
+    for (std::int64_t j = 0; j < f; ++j) scores[c] += w[c * f + j] * x[static_cast<std::size_t>(j)];
+  }
+  return scores;
 }
 
 /// Sum of the losses of examples, whose embeddings are u[example][side].
@@ -88,7 +91,7 @@ struct Case {
 
 const Case kCases[] = {
     {"classes of sentences", {.dim = 5, .outputs = 3, .unit = 0.7}},
-    {"classes of pairs", {.dim = 5, .sides = 2, .outputs = 2, .unit = 1.3}},
+    {"classes of pairs", {.dim = 5, .sides = 2, .outputs = 2, .unit = 1.3, .pair_scale = 0.3}},
     {"cosines", {.kind = HeadKind::cosine_regression, .dim = 5, .sides = 2}},
     {"negatives", {.kind = HeadKind::multiple_negatives, .dim = 5, .sides = 2, .scale = 7}},
     {"rows", {.kind = HeadKind::row_regression, .dim = 5, .outputs = 4}}};
@@ -363,6 +366,7 @@ TEST(TrainedAverage, IsSavedWithItsHead) {
   const TemporaryFolder folder;
   for (const TableHeadOptions& o :
        {TableHeadOptions{.dim = 4, .outputs = 3, .unit = 0.3},
+        {.dim = 4, .sides = 2, .outputs = 3, .pair_scale = 0.2},
         {.kind = HeadKind::multiple_negatives, .dim = 4, .sides = 2, .scale = 5}}) {
     const TrainedAverage encoder(WeightedWords(example.vectors(), {.split = Split::whitespace}, {}),
                                  random.head(o), true);

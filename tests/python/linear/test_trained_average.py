@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 import sentencode as se
+from sentencode.evaluation import load_task
 from sentencode.linear import table_training
 
 GOOD, BAD, OTHER = (
@@ -272,3 +276,19 @@ def test_what_is_not_there(trained):
         unfitted.fit(*opinions(20), valid=["x1"])
     with pytest.raises(ValueError, match="the y of valid"):
         unfitted.fit(*opinions(20), valid=(["x1"], ["sideways"]))
+
+
+@pytest.mark.skipif("SENTENCODE_DATA" not in os.environ, reason="SENTENCODE_DATA is not set")
+def test_few_pairs_are_learnt_as_by_logistic_regression():
+    data = Path(os.environ["SENTENCODE_DATA"]) / "senteval"
+    train, test = load_task("SICKEntailment", data, splits=["train", "test"]).splits.values()
+    pairs, y = list(train.pairs)[:400], list(train.labels)[:400]
+    encoder = se.Average(se.WordVectors.default())
+
+    def features(pairs):
+        u, v = (encoder.encode(list(side)) for side in zip(*pairs, strict=True))
+        return np.hstack([abs(u - v), u * v])
+
+    regression = LogisticRegression(C=10, max_iter=1000).fit(features(pairs), y)
+    least = regression.score(features(list(test.pairs)), test.labels) - 0.02
+    assert se.TrainedAverage(encoder).fit(pairs, y).score(list(test.pairs), list(test.labels)) > least

@@ -22,8 +22,9 @@ struct TableHeadOptions {
   std::int64_t outputs = 0;  // K: classes, or dimensions of the targets; 0 for the heads on cosines
   double unit = 1;           // embeddings are divided by it
   double scale = 20;         // MultipleNegatives: factor of the cosines
+  double pair_scale = 1;     // s, factor of u, v and u * v in the features of pairs
 
-  /// Columns F of the features: x = u, or of a pair x = [u; v; |u - v|; u * v].
+  /// Columns F of the features: x = u, or of a pair x = [s u; s v; |u - v|; s u * v].
   std::int64_t features() const { return sides == 2 ? 4 * dim : dim; }
   /// Whether outputs are a function of weights, not of cosines.
   bool has_weights() const { return kind == HeadKind::classifier || kind == HeadKind::row_regression; }
