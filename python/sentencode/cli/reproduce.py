@@ -410,6 +410,7 @@ sentencode reproduce choose --data SentEval/data --text books.txt --student stud
 """
     OPTIONS: ClassVar[Options] = {
         "--examples N ...": ([500, 4000, 20_000], "numbers of labelled examples"),
+        "--samples N": (1, "random samples of fewer than 1,000 examples, to average over"),
         "--text FILE ...": (str, "text to learn from, one sentence a line"),
         "--minutes N ...": ([3.0, 30.0], "training times on the text"),
         "--student FILE": (Path, "a student, as `sentencode distill` writes it"),

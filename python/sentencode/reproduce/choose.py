@@ -20,7 +20,8 @@ import numpy as np
 
 from .._figures import new_figure
 from ..checks import checked_float, checked_int
-from ..evaluation import Decontaminator, Split, Task, bootstrap_mean, paired_bootstrap
+from ..evaluation import Decontaminator, Split, Task
+from ..evaluation.metrics import intervals
 from ..text.corpus import Corpus
 from ..threads import num_threads
 from ..vectors import WordVectors
@@ -39,6 +40,7 @@ LABELLED = ("MR", "TREC", "SICKEntailment", "SST2")
 COSINE = ("STSBenchmarkCosine", "SICKCosine")
 YEARS = ("STS12", "STS13", "STS14", "STS15")
 CLASSIFIED = ("MR", "CR", "TREC")
+FEW = 1000  # examples below which a row has several samples
 
 # --- tables ---
 
@@ -122,6 +124,11 @@ class _Labels(_Shown):
             "encoders. Each holds out some of them, or cross-validates, to choose what its defaults leave "
             "open. Seconds to fit: the mean of the tasks."
         )
+        if (samples := report.settings.get("samples", 1)) > 1:
+            yield (
+                f"Rows with fewer than {FEW:,} examples: means over {samples} random samples of the "
+                "examples; intervals are over samples and test examples."
+            )
         fewer = {
             f"{_SHORT.get(task, task)} {of['examples']:,}"
             for result in results
@@ -224,6 +231,7 @@ def reproduce(
     text: Sequence[File] | None = None,
     minutes: Sequence[float] = (3, 30),
     examples: Sequence[int] = (500, 4000, 20_000),
+    samples: int = 1,
     student: File | None = None,
     teacher: str | None = None,
     pairs: Sequence[File] | None = None,
@@ -247,6 +255,8 @@ def reproduce(
             tasks are removed.
         minutes: Training times on the text.
         examples: Numbers of labelled training examples.
+        samples: Number of random samples of the examples that rows with fewer than 1,000 examples average
+            over.
         student: File of a student, as `WordVectors.distill` and `sentencode distill` make them.
         teacher: Name or folder of a sentence-transformers model, or file of a saved encoder.
         pairs: File of sentences, and file of their translations.
@@ -274,6 +284,7 @@ def reproduce(
     """
     examples = [checked_int(f"examples[{i}]", n, 2) for i, n in enumerate(examples)]
     minutes = [checked_float(f"minutes[{i}]", m, 0, above=True) for i, m in enumerate(minutes)]
+    samples = checked_int("samples", samples, 1)
     family = experiment(examples, minutes)
     wanted_tables, wanted_rows = family.selected(tables, rows)
     if rows is None:
@@ -291,6 +302,7 @@ def reproduce(
     files = {"text": corpus.files, "pairs": pairs, "pairs_valid": pairs_valid}
     settings = {
         "examples": examples,
+        "samples": samples,
         "minutes": minutes,
         "seed": SEED,
         **{name: [file_identity(file) for file in some or ()] for name, some in files.items()},
@@ -312,7 +324,10 @@ def reproduce(
         vectors,
         show_progress_bar,
     )
-    todo = ((name, name, functools.partial(_result, bench, name, family.rows[name])) for name in wanted_rows)
+    todo = (
+        (name, name, functools.partial(_result, bench, name, family.rows[name], samples))
+        for name in wanted_rows
+    )
     done = computed("choose", todo, len(wanted_rows), bench.results, show=show_progress_bar)
     earlier = (bench.results.read(f"rows/{slug(name)}.json") for name in {*family.rows} - {*wanted_rows})
     done += [result for result in earlier if result is not None]
@@ -323,11 +338,11 @@ def reproduce(
     return family.write(bench.results, done, wanted_tables)
 
 
-def _result(bench: Bench, name: str, row: Row) -> Result:
+def _result(bench: Bench, name: str, row: Row, samples: int) -> Result:
     """The result of a row."""
     bench.facts = {}
     if row.examples:
-        encoder, measured = _labelled(bench, name, row)
+        encoder, measured = _labelled(bench, name, row, samples if row.examples < FEW else 1)
     else:
         begin = time.perf_counter()
         encoder = row.make(bench)
@@ -342,29 +357,39 @@ def _result(bench: Bench, name: str, row: Row) -> Result:
     return {"row": name, **measured, **costs}
 
 
-def _labelled(bench: Bench, name: str, row: Row) -> tuple[Any, Result]:
-    """The encoder of the last task, and the accuracies of all."""
+def _labelled(bench: Bench, name: str, row: Row, samples: int) -> tuple[Any, Result]:
+    """The encoder of the last task, and the accuracies of all: means over samples of the examples."""
     scores: Result = {}
-    seconds, hits = [], {}
+    hits: dict[str, list[str]] = {}
     for task in bench.labelled:
-        learner = row.make(bench)
-        if task.kind.pairs and not learner.pairs:
-            continue
-        train, test = _split(task, row.examples)
-        texts, gold = zip(*test, strict=True)
-        begin = time.perf_counter()
-        learner.fit(*zip(*train, strict=True))
-        seconds.append(time.perf_counter() - begin)
-        right = learner.predict(texts) == np.array(gold)
-        low, high = bootstrap_mean(right, resamples=bench.evaluator.resamples)
-        parts = {"value": right.mean(), "low": low, "high": high}
-        scores[task.name] = {key: round(100 * float(value), 4) for key, value in parts.items()}
-        scores[task.name] |= {"examples": len(train), "seconds": round(seconds[-1], 3)}
-        hits[task.name] = "".join(map(str, right.astype(int)))
-        encoder = learner.encoder
+        right, seconds = [], []
+        for sample in range(samples):
+            learner = row.make(bench)
+            if task.kind.pairs and not learner.pairs:
+                break
+            train, test = _split(task, row.examples, SEED + sample)
+            texts, gold = zip(*test, strict=True)
+            begin = time.perf_counter()
+            learner.fit(*zip(*train, strict=True))
+            seconds.append(time.perf_counter() - begin)
+            right.append(learner.predict(texts) == np.array(gold))
+            encoder = learner.encoder
+        else:
+            costs = {"examples": len(train), "seconds": round(statistics.fmean(seconds), 3)}
+            scores[task.name] = {**_mean(bench, right), **costs}
+            hits[task.name] = ["".join(map(str, of.astype(int))) for of in right]
     bench.results.write(_hits_of(name), as_json(hits))
     result = {"learner": row.learner, "examples": row.examples, "scores": scores}
-    return encoder, {**result, "fit_seconds": round(statistics.fmean(seconds), 3)}
+    fit_seconds = statistics.fmean(score["seconds"] for score in scores.values())
+    return encoder, {**result, "fit_seconds": round(fit_seconds, 3)}
+
+
+def _mean(bench: Bench, values: Sequence[Any]) -> Result:
+    """The mean in percent of the values of test examples by sample; both are resampled for its interval."""
+    means = intervals.resampled_means(values, bench.evaluator.resamples, intervals.SEED)
+    low, high = intervals.percentile_interval(intervals.mean_of_runs(means, intervals.SEED), 0.95)
+    parts = {"value": np.mean(values), "low": low, "high": high}
+    return {key: round(100 * float(value), 4) for key, value in parts.items()}
 
 
 def _hits_of(name: str) -> str:
@@ -372,8 +397,8 @@ def _hits_of(name: str) -> str:
     return f"reports/{slug(name)}.json"
 
 
-def _split(task: Task, count: int) -> tuple[list[Any], list[Any]]:
-    """At most `count` training examples, and the test examples, with their labels."""
+def _split(task: Task, count: int, seed: int) -> tuple[list[Any], list[Any]]:
+    """At most `count` random training examples, and the test examples, with their labels."""
 
     def examples(split: Split) -> list[Any]:
         sentences = split.pairs if task.kind.pairs else split.sentences[0]
@@ -384,21 +409,21 @@ def _split(task: Task, count: int) -> tuple[list[Any], list[Any]]:
         train, test = [one for i, one in enumerate(every) if i % 5], every[::5]
     else:
         train, test = examples(task["train"]), examples(task["test"])
-    some = np.random.default_rng(SEED).permutation(len(train))[:count]
+    some = np.random.default_rng(seed).permutation(len(train))[:count]
     return [train[i] for i in some], test
 
 
 def _less(bench: Bench, result: Result) -> Result:
-    """Task -> the difference to the baseline with as many examples, over the same resampled examples."""
+    """Task -> the difference to the baseline with the same examples."""
     name = f"{BASELINE}, {result['examples']} examples"
     ours, baseline = (bench.results.read(_hits_of(row)) or {} for row in (result["row"], name))
-    differences: Result = {}
-    for task in (task for task in ours if task in baseline):
-        both = (list(map(int, hits[task])) for hits in (ours, baseline))
-        found = paired_bootstrap(*both, resamples=bench.evaluator.resamples)
-        values = {"value": found.difference, "low": found.interval[0], "high": found.interval[1]}
-        differences[task] = {key: round(100 * value, 4) for key, value in values.items()}
-    return differences
+
+    def right(hits: Result, task: str) -> Any:
+        return np.array([list(map(int, of)) for of in hits[task]])
+
+    return {
+        task: _mean(bench, right(ours, task) - right(baseline, task)) for task in ours if task in baseline
+    }
 
 
 def _translated(files: Sequence[File] | None, clean: Decontaminator | None = None) -> list[list[str]]:

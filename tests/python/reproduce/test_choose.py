@@ -60,7 +60,7 @@ def arguments(files):
     student = str(files / "student.sentencode")
     return [
         *("reproduce", "choose", "--data", str(files / "data"), "--partial", "--quiet"),
-        *("--text", str(files / "text.txt"), "--examples", "16", "24", "--minutes", "0.01"),
+        *("--text", str(files / "text.txt"), "--examples", "16", "24", "--samples", "2", "--minutes", "0.01"),
         *("--student", student, "--teacher", student, "--resamples", "20"),
     ]
 
@@ -82,7 +82,10 @@ def test_rows_and_tables(out, files):
     assert trained["fit_seconds"] > 0
     hits = read_json(out / "reports" / "trainedaverage-16-examples.json")["TREC"]
     others = read_json(out / "reports" / "average-logistic-regression-16-examples.json")["TREC"]
-    difference = 100 / len(hits) * (hits.count("1") - others.count("1"))
+    assert len(hits) == len(others) == 2 < len(hits[0])
+    sums = [sum(of.count("1") for of in all_of) for all_of in (hits, others)]
+    difference = 100 / (2 * len(hits[0])) * (sums[0] - sums[1])
+    assert trained["scores"]["TREC"]["value"] == pytest.approx(50 / len(hits[0]) * sums[0], abs=0.01)
     assert trained["less"]["TREC"]["value"] == pytest.approx(difference, abs=0.01)
     assert "less" not in results["average, logistic regression, 16 examples"]
     assert results["SIF"]["learns"] == "text"
@@ -94,6 +97,7 @@ def test_rows_and_tables(out, files):
     assert "| minus average, logistic regression |" in tables
     assert "Left out: model2vec (model2vec" in tables
     assert "Not run: " in tables
+    assert "means over 2 random samples of the examples" in tables
     assert "LAES" in tables.partition("Not run: ")[2]
 
 
