@@ -140,13 +140,20 @@ class GeneralizedPooling(nn.Module):
 
 
 class Classifier(nn.Module):
-    """A perceptron with shortcuts over [a; b; |a - b|; a * b], or over one embedding."""
+    """A perceptron with shortcuts over [s a; s b; |a - b|; s a * b], or over one embedding."""
 
     def __init__(
-        self, width: int, classes: int, hidden: int, layers: int = 2, shortcuts: bool = True, f: str = "relu"
+        self,
+        width: int,
+        classes: int,
+        hidden: int,
+        layers: int = 2,
+        shortcuts: bool = True,
+        f: str = "relu",
+        pair_scale: float = 1,
     ) -> None:
         super().__init__()
-        self.shortcuts = shortcuts
+        self.shortcuts, self.pair_scale = shortcuts, pair_scale
         self.f = {"relu": torch.relu, "tanh": torch.tanh, "none": lambda x: x}[f]
         below, linears = width, []
         for layer in range(layers):
@@ -165,8 +172,8 @@ class Classifier(nn.Module):
     def forward(self, *rows: Tensor) -> Tensor:
         v = rows[0]
         if len(rows) == 2:
-            a, b = rows
-            v = torch.cat([a, b, (a - b).abs(), a * b], 1)
+            (a, b), s = rows, self.pair_scale
+            v = torch.cat([s * a, s * b, (a - b).abs(), s * a * b], 1)
         h = v
         for i, layer in enumerate(self.hidden):
             h = self.f(layer(torch.cat([v, h], 1) if i and self.shortcuts else h))

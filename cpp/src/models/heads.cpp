@@ -74,7 +74,8 @@ Tensor Classifier::scores(const Embeddings& z) const {
   Tensor v = z[0];  // [B, Z]
   if (z.size() == 2) {
     const Tensor &a = z[0], &b = z[1];
-    v = at::cat({a, b, (a - b).abs(), a * b}, 1);  // [B, 4 Z]  eq. 10
+    const double s = options_.pair_scale;
+    v = at::cat({s * a, s * b, (a - b).abs(), s * a * b}, 1);  // [B, 4 Z]  eq. 10
   }
   TORCH_CHECK_VALUE(z[0].dim() == 2 && z[0].size(1) == options_.features,
                     "Classifier: embeddings must be [batch, ", options_.features, "], got ", z[0].sizes());

@@ -210,7 +210,7 @@ class GeneralizedPooling(NeuralEncoder):
         "max_epochs": 20,
     }
     _presets = {  # noqa: RUF012
-        "small": {"head": Classifier(), "unit_words": True},
+        "small": {"head": Classifier(pair_scale=0.1), "unit_words": True},
         **{"paper": _PAPER, "reference": _REFERENCE, "infersent": _INFERSENT},
     }
 

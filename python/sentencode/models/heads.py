@@ -131,7 +131,9 @@ class Head:
 
 
 class Classifier(Head):
-    """A classifier of sentences or pairs: a multi-layer perceptron over `[a; b; |a - b|; a * b]`.
+    """A classifier of sentences or pairs: a multi-layer perceptron over `[s a; s b; |a - b|; s a * b]`.
+
+    The scale s is `pair_scale`: 1 as in the paper, or 0.1, which learns more from few pairs.
 
     Labels are strings, integers or booleans. `predict`, `predict_proba`, `score` and `classes_` of the
     encoder are as in scikit-learn.

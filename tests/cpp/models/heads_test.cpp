@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -62,6 +63,9 @@ TEST(Heads, RoundTripThroughConfigs) {
   }
   const auto head = classifier(6);
   EXPECT_EQ(make_head(head->config())->config(), head->config());
+  auto earlier = nlohmann::json::parse(head->config());
+  earlier.erase("pair_scale");
+  EXPECT_EQ(make_head(earlier.dump())->config(), head->config());
 }
 
 TEST(Heads, RefuseInvalidConfigs) {

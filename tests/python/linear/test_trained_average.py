@@ -17,6 +17,8 @@ import sentencode as se
 from sentencode.evaluation import load_task
 from sentencode.linear import table_training
 
+from ..io.saved_files import changed
+
 GOOD, BAD, OTHER = (
     [f"{kind}{i}" for i in range(count)] for kind, count in (("good", 6), ("bad", 6), ("x", 40))
 )
@@ -89,6 +91,12 @@ def test_pairs():
     assert encoder.predict(np.array(others)).tolist() == encoder.predict(others).tolist()
     with pytest.raises(ValueError, match="trained on examples of 2 sentences, got 1: pairs are tuples"):
         encoder.predict(["x1"])
+
+
+def test_earlier_files_have_no_scale_of_pairs(tmp_path):
+    se.TrainedAverage(VECTORS, max_epochs=1).fit(*pairs(100)).save(tmp_path / "file")
+    changed(tmp_path / "file", lambda config, _: config.pop("pair_scale"))
+    assert se.load(tmp_path / "file")._model.head.config["pair_scale"] == 1
 
 
 def test_scores_of_pairs(tmp_path):

@@ -192,7 +192,8 @@ def trained_loss(model, fields, labels):
 
 @pytest.mark.parametrize("sides", [1, 2])
 @pytest.mark.parametrize(
-    "options", [{}, {"layers": 1}, {"layers": 0}, {"shortcuts": False}, {"activation": "none"}]
+    "options",
+    [{}, {"layers": 1}, {"layers": 0}, {"shortcuts": False}, {"activation": "none"}, {"pair_scale": 0.3}],
 )
 def test_the_classifier_equals_its_twin(sides, options):
     torch.manual_seed(0)

@@ -573,7 +573,7 @@ def test_options_of_wrong_types(make, message):
         (
             "Classifier",
             "Classifier(hidden=128, layers=2, shortcuts=True, activation='relu', dropout=0.1, "
-            "class_weight=None)",
+            "pair_scale=1.0, class_weight=None)",
         ),
         ("CosineRegression", "CosineRegression(low=0.0, high=1.0)"),
         ("MultipleNegatives", "MultipleNegatives(scale=20.0)"),

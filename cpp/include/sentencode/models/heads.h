@@ -26,6 +26,8 @@ struct ClassifierOptions {
   bool shortcuts = true;
   nn::Activation activation = nn::Activation::relu;
   double dropout = 0.1;
+  double pair_scale = 1;                                        // s
+  static constexpr std::string_view kLater[] = {"pair_scale"};  // may be missing in files
 };
 
 template <OptionsOf<ClassifierOptions> Options, typename Visit>
@@ -39,11 +41,12 @@ void for_options(Options& of, const Visit& visit) {
   visit("activation", of.activation,
         {"Activation of the hidden layers: \"none\", \"relu\", \"gelu\" or \"tanh\"."});
   visit("dropout", of.dropout, dropout_probability("Dropout probability of the hidden layers."));
+  visit("pair_scale", of.pair_scale, more_than(0, "Factor s of a, b and a * b in the features of pairs."));
 }
 
 /// Predicts the class of a sentence a, or of a pair (a, b), by a multi-layer perceptron:
-/// -log p(class | [a; b; |a - b|; a * b]), eq. 10 of paper 002. `class_weights` multiply the losses of
-/// examples.
+/// -log p(class | [s a; s b; |a - b|; s a * b]), eq. 10 of paper 002, where s = 1. `class_weights` multiply
+/// the losses of examples.
 class Classifier : public Head {
  public:
   using Options = ClassifierOptions;
