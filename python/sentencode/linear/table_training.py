@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,11 @@ import numpy.typing as npt
 from .. import _core
 from ..threads import num_threads
 
-__all__ = ["Best", "TableTraining", "Trial"]
+__all__ = ["Best", "Split", "TableTraining", "Trial"]
 
 Floats = npt.NDArray[np.float32]
 Indices = npt.NDArray[np.int64]
+Split = tuple[Indices, Indices]
 
 _PENALTIES = (0.001, 0.01, 0.1, 1.0, 10.0)  # C of the linear head on the initial table
 _MOST_ROWS = 50_000  # examples that it is fitted to
@@ -29,7 +30,7 @@ class Trial:
     """How a model was trained.
 
     Attributes:
-        loss: Mean loss of the validation examples.
+        loss: Mean loss of the validation examples; over the parts of cross-validation.
         epochs: Passes over the examples; 0: the table is the initial one.
         word_dropout: Probability that a word was left out.
         c: Inverse penalty of the linear head that training began with; None for heads without weights.
@@ -86,32 +87,34 @@ class TableTraining:
         self._on_progress, self._done, self._total = on_progress, 0, 0
         self._lock, self._stopped = threading.Lock(), threading.Event()
 
-    def run(self, train: Indices, held_out: Indices, word_dropouts: tuple[float, ...], refit: bool) -> None:
+    def run(self, splits: Sequence[Split], word_dropouts: tuple[float, ...], refit: bool) -> None:
         """Run all trials, and then, with `refit`, train on all examples as in the best one.
 
         Args:
-            train: Examples to train on.
-            held_out: Examples to choose by.
+            splits: Examples to train on, and others to choose by; several for cross-validation. The losses of
+                a trial are means over splits, and its model is that of the first.
             word_dropouts: Values to try.
-            refit: Whether to train on both in the end.
+            refit: Whether to train on all examples in the end.
         """
-        passes = self.max_epochs * len(word_dropouts)
-        self._total = passes * len(train) + (self.max_epochs * len(train) if refit else 0)
-        frozen = self._fit_head(train, held_out, _PENALTIES)
-        self._offer(frozen)
+        each = sum(len(train) for train, _ in splits)
+        everything = np.concatenate(splits[0])
+        self._total = self.max_epochs * (len(word_dropouts) * each + refit * len(everything))
+        trial, heads = self._fit_heads(splits, _PENALTIES)
+        self._offer(Best(trial, None, heads[0]))
         with ThreadPoolExecutor(min(num_threads(), len(word_dropouts))) as pool:
             try:
                 trials = [
-                    pool.submit(self._train, train, held_out, frozen, dropout) for dropout in word_dropouts
+                    pool.submit(self._train, splits, heads, replace(trial, word_dropout=dropout))
+                    for dropout in word_dropouts
                 ]
-                for trial in trials:
-                    trial.result()
+                for run in trials:
+                    run.result()
             finally:  # also if interrupted
                 self._stopped.set()
         self._stopped.clear()
         assert self.best is not None
         if refit and time.monotonic() < self.deadline:
-            self._refit(np.concatenate([train, held_out]), self.best.trial)
+            self._refit(everything, self.best.trial)
         self._report(self._total - self._done)
 
     def _offer(self, model: Best) -> None:
@@ -137,38 +140,51 @@ class TableTraining:
             steps=max(1, self.max_epochs * batches),
         )
 
-    def _fit_head(self, train: Indices, held_out: Indices, penalties: tuple[float, ...]) -> Best:
-        """The best linear head on the initial table; the head itself if it has no weights."""
-        probe = self._trainer(_core.TableHead(**self.head), train, 0.0)
+    def _fit_heads(self, splits: Sequence[Split], penalties: tuple[float, ...]) -> tuple[Trial, list[Any]]:
+        """The linear head of each split on the initial table; a head without weights as it is."""
+        fitted = [self._fit_head(train, held_out, penalties) for train, held_out in splits]
+        losses = np.mean([[loss for loss, _ in heads] for heads in fitted], axis=0)  # [penalties]
+        best = int(losses.argmin())
+        c = penalties[best] if self.head.get("outputs") else None
+        return Trial(float(losses[best]), 0, 0.0, c), [heads[best][1] for heads in fitted]
+
+    def _fit_head(
+        self, train: Indices, held_out: Indices, penalties: tuple[float, ...]
+    ) -> list[tuple[float, Any]]:
+        """The held-out loss and the head for each penalty."""
+        head = _core.TableHead(**self.head)
+        probe = self._trainer(head, train, 0.0)
         if not self.head.get("outputs"):
-            head = _core.TableHead(**self.head)
-            return Best(Trial(probe.mean_loss(held_out), 0, 0.0, None), None, head)
+            return [(probe.mean_loss(held_out), head)]
         some = np.random.default_rng(self.options["seed"]).permutation(train)[:_MOST_ROWS]
         u, y = probe.embeddings(some), self.y[some]
         held_out_u = probe.embeddings(held_out)
         squares = np.mean([np.mean(np.square(side, dtype=np.float64)) for side in u])
         head = _core.TableHead(**{**self.head, "unit": float(np.sqrt(squares)) or 1.0})
-        best: Best | None = None
+        fitted = []
         for c in penalties:
             head.fit(u, y, c)
-            loss = head.loss(held_out_u, self.y[held_out]) / max(1, len(held_out))
-            if best is None or loss < best.trial.loss:
-                copy = _core.TableHead(**head.config)
-                copy.weights = head.weights
-                best = Best(Trial(loss, 0, 0.0, c), None, copy)
-        assert best is not None
-        return best
+            copy = _core.TableHead(**head.config)
+            copy.weights = head.weights
+            fitted.append((head.loss(held_out_u, self.y[held_out]) / max(1, len(held_out)), copy))
+        return fitted
 
-    def _train(self, train: Indices, held_out: Indices, frozen: Best, word_dropout: float) -> None:
-        trainer = self._trainer(frozen.head, train, word_dropout)
+    def _train(self, splits: Sequence[Split], heads: list[Any], start: Trial) -> None:
+        trainers = [
+            self._trainer(head, train, start.word_dropout)
+            for head, (train, _) in zip(heads, splits, strict=True)
+        ]
         least, worse = np.inf, 0
         for epoch in range(1, self.max_epochs + 1):
-            if self._stopped.is_set() or time.monotonic() > self.deadline:
-                return
-            trainer.epoch(train)
-            self._report(len(train))
-            trial = Trial(trainer.mean_loss(held_out), epoch, word_dropout, frozen.trial.c)
-            self._offer(Best(trial, trainer.table, trainer.head))
+            losses = []
+            for trainer, (train, held_out) in zip(trainers, splits, strict=True):
+                if self._stopped.is_set() or time.monotonic() > self.deadline:
+                    return
+                trainer.epoch(train)
+                self._report(len(train))
+                losses.append(trainer.mean_loss(held_out))
+            trial = replace(start, loss=float(np.mean(losses)), epochs=epoch)
+            self._offer(Best(trial, trainers[0].table, trainers[0].head))
             worse = 0 if trial.loss < least else worse + 1
             least = min(least, trial.loss)
             if worse >= self.patience:
@@ -176,11 +192,12 @@ class TableTraining:
 
     def _refit(self, everything: Indices, trial: Trial) -> None:
         """As the best trial, with all examples; the schedule of rates ends where it ended."""
-        fitted = self._fit_head(everything, everything[:0], _PENALTIES if trial.c is None else (trial.c,))
+        penalties = _PENALTIES if trial.c is None else (trial.c,)
+        _, (head,) = self._fit_heads([(everything, everything[:0])], penalties)
         if trial.epochs == 0:
-            self.best = Best(trial, None, fitted.head)
+            self.best = Best(trial, None, head)
             return
-        trainer = self._trainer(fitted.head, everything, trial.word_dropout)
+        trainer = self._trainer(head, everything, trial.word_dropout)
         for _ in range(trial.epochs):
             trainer.epoch(everything)
             self._report(len(everything))

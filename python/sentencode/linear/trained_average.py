@@ -20,7 +20,7 @@ from ..text.tokenizer import Tokenizer
 from ..vectors import Vectors, WordVectors
 from .base import LinearEncoder
 from .table_heads import SIDES, checked_head, table_labels
-from .table_training import TableTraining, Trial
+from .table_training import Split, TableTraining, Trial
 
 __all__ = ["TrainedAverage"]
 
@@ -28,6 +28,7 @@ Floats = npt.NDArray[np.float32]
 Indices = npt.NDArray[np.int64]
 
 _MOST_HELD_OUT = 5000  # examples
+_FEW, _PARTS = 1000, 5  # with fewer examples, each part is held out once
 _PAIR_SCALE = 0.1  # on other pairs than those trained on, 0.03 and 1 were worse, 0.3 no better
 
 
@@ -36,11 +37,10 @@ class TrainedAverage(LinearEncoder):
 
     Gradients are those of the words in a batch, and are computed in C++ without torch: 10,000 sentences take
     seconds. Training begins with the head that is best on the initial vectors (logistic regression), so that
-    few labels suffice. A held-out share of the examples decides when it stops, which word dropout it has, and
-    whether vectors are trained at all: if not, the initial ones are used. Then all examples are trained on in
-    the same way. With 500 examples it is 1.7 points better than logistic regression on the initial
-    embeddings, mostly on kinds of questions; with thousands it is 5 points better
-    (docs/results/fit-labels.md).
+    few labels suffice. Held-out examples decide when it stops, which word dropout it has, and whether vectors
+    are trained at all: if not, the initial ones are used. Then all examples are trained on in the same way.
+    With 500 examples it is 2.5 points better than logistic regression on the initial embeddings, with
+    thousands 5 points (docs/results/fit-labels.md).
 
     Heads have the names of those of neural encoders. "Classifier" learns the classes of sentences, or of
     pairs by `[a / 10; b / 10; |a - b|; a * b / 10]`; "CosineRegression" the scores of pairs;
@@ -67,6 +67,8 @@ class TrainedAverage(LinearEncoder):
         patience: Passes without a better validation loss after which training stops.
         max_minutes: Time for the training. None: no limit.
         validation_fraction: Share of the examples that is held out, at most 5,000; not used with `valid`.
+            None: a tenth, and with fewer than 1,000 examples cross-validation, where each of five parts is
+            held out once.
         seed: Seed of everything random. Results do not depend on the number of threads.
 
     Attributes:
@@ -109,7 +111,7 @@ class TrainedAverage(LinearEncoder):
         max_epochs: int = 10,
         patience: int = 3,
         max_minutes: float | None = None,
-        validation_fraction: float = 0.1,
+        validation_fraction: float | None = None,
         seed: int = 0,
     ) -> None:
         self.vectors = vectors  # type: ignore[assignment]
@@ -331,11 +333,11 @@ class TrainedAverage(LinearEncoder):
             )
         n = len(sides[0])
         if held_out_sides is None:
-            train, held_out = self._split(labels if kind == "Classifier" else None, n)
+            splits = self._splits(labels if kind == "Classifier" else None, n)
         else:
             sides = [[*a, *b] for a, b in zip(sides, held_out_sides, strict=True)]
             labels = np.concatenate([labels, more])
-            train, held_out = np.arange(n), np.arange(n, len(sides[0]))
+            splits = [(np.arange(n), np.arange(n, len(sides[0])))]
 
         core = tokenizer.core(lowercase=not initial.cased)
         looked_up = [initial._core.lookup(core, tokenizer.prepare(side)) for side in sides]
@@ -371,21 +373,22 @@ class TrainedAverage(LinearEncoder):
             )
             dropouts = (0.0, 0.3) if self.word_dropout is None else (self.word_dropout,)
             try:
-                training.run(train, held_out, dropouts, refit=valid is None)
+                training.run(splits, dropouts, refit=valid is None)
             finally:  # also if interrupted
                 if training.best is not None:
                     self._adopt_trained(training, initial, listed, tokenizer, learnt)
         seconds = time.monotonic() - begin
         say(shown.show and seconds >= shown.delay, self._result(training, seconds))
         if kind == "Classifier":
-            self._judge(labels, train, held_out)
+            self._judge(labels, splits)
 
     def _training_options(self, kind: str) -> dict[str, Any]:
         name = "TrainedAverage: "
         size = {"MultipleNegatives": 128}.get(kind, 32) if self.batch_size is None else self.batch_size
         if self.word_dropout is not None:
             checked_float(name + "word_dropout", self.word_dropout, 0, 1, below=True)
-        checked_float(name + "validation_fraction", self.validation_fraction, 0, 0.5, above=True)
+        if self.validation_fraction is not None:
+            checked_float(name + "validation_fraction", self.validation_fraction, 0, 0.5, above=True)
         return {
             "learning_rate": checked_float(name + "learning_rate", self.learning_rate, 0),
             "head_learning_rate": checked_float(name + "head_learning_rate", self.head_learning_rate, 0),
@@ -396,17 +399,21 @@ class TrainedAverage(LinearEncoder):
             "seed": checked_int(name + "seed", self.seed, 0),
         }
 
-    def _split(self, labels: Floats | None, n: int) -> tuple[Indices, Indices]:
+    def _splits(self, labels: Floats | None, n: int) -> list[Split]:
         """Examples to train on and to hold out; classes have equal shares."""
         if n < 2:
             raise ValueError(f"TrainedAverage: fit needs two examples or more, got {n}")
-        step = max(2, round(1 / self.validation_fraction), -(-n // _MOST_HELD_OUT))
+        fraction, few = self.validation_fraction, self.validation_fraction is None and n < _FEW
+        step = _PARTS if few else max(2, round(1 / (fraction or 0.1)), -(-n // _MOST_HELD_OUT))
         order = np.random.default_rng(self.seed).permutation(n)
         if labels is not None:
             order = order[np.argsort(labels[order].argmax(axis=1), kind="stable")]
-        held_out = np.zeros(n, np.bool_)
-        held_out[order[step // 2 :: step] if n > step // 2 else order[:1]] = True
-        return np.flatnonzero(~held_out), np.flatnonzero(held_out)
+        splits = []
+        for first in range(min(step, n)) if few else [min(step // 2, n - 1)]:
+            held_out = np.zeros(n, np.bool_)
+            held_out[order[first::step]] = True
+            splits.append((np.flatnonzero(~held_out), np.flatnonzero(held_out)))
+        return splits
 
     def _adopt_trained(
         self, training: TableTraining, initial: WordVectors, ids: Indices, tokenizer: Tokenizer, learnt: Any
@@ -434,14 +441,17 @@ class TrainedAverage(LinearEncoder):
             f"{training.trials[0].loss:.4f}); vectors: {how}; {seconds:.1f} s"
         )
 
-    def _judge(self, labels: Floats, train: Indices, held_out: Indices) -> None:
-        """Warns if a classifier is no better than the most frequent class."""
-        y = labels[held_out]
-        shares = labels[train].sum(axis=0) / labels[train].sum()
-        majority = float(-(y * np.log(np.maximum(shares, 1e-12))).sum() / len(y))
+    def _judge(self, labels: Floats, splits: list[Split]) -> None:
+        """Warns if a classifier is no better than the classes' frequencies."""
+        losses = []
+        for train, held_out in splits:
+            shares = np.maximum(labels[train].sum(axis=0) / labels[train].sum(), 1e-12)
+            losses.append(-(labels[held_out] * np.log(shares)).sum() / len(held_out))
+        majority = float(np.mean(losses))
         if self.trial_.loss >= majority:
+            count = sum(len(held_out) for _, held_out in splits)
             warnings.warn(
-                f"TrainedAverage.fit: on {len(y)} held-out examples, the loss is {self.trial_.loss:.3f}, no "
+                f"TrainedAverage.fit: on {count} held-out examples, the loss is {self.trial_.loss:.3f}, no "
                 f"better than that of the classes' frequencies ({majority:.3f}): nothing was learnt",
                 UserWarning,
                 stacklevel=4,

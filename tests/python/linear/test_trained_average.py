@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import os
 import pickle
 import subprocess
@@ -12,6 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.model_selection import StratifiedKFold
 
 import sentencode as se
 from sentencode.evaluation import load_task
@@ -194,6 +197,47 @@ def test_validation_examples_are_not_trained_on():
     without = [sentence.replace("good0", "x0").replace("bad0", "x0") for sentence in sentences]
     encoder = se.TrainedAverage(VECTORS).fit(without, y, valid=valid)
     np.testing.assert_array_equal(encoder.encode(["good0", "bad0"]), VECTORS.matrix(["good0", "bad0"]))
+
+
+def test_few_examples_are_held_out_in_turn(monkeypatch):
+    held_out = []
+    run = table_training.TableTraining.run
+
+    def recorded(self, splits, *options, **others):
+        held_out.append([[*map(int, part)] for _, part in splits])
+        assert all(sorted([*train, *part]) == list(range(len(self.y))) for train, part in splits)
+        run(self, splits, *options, **others)
+
+    monkeypatch.setattr(table_training.TableTraining, "run", recorded)
+    sentences, y = opinions(999)
+    encoder = se.TrainedAverage(VECTORS, max_epochs=2).fit(sentences, y)
+    assert len(encoder.trials_) == 1 + 2 * 2
+    assert sorted(itertools.chain(*held_out[-1])) == list(range(999))
+    for part in held_out[-1]:
+        assert abs((y[part] == "up").mean() - (y == "up").mean()) < 0.01
+    for few, options in (False, {"validation_fraction": 0.2}), (True, {"max_epochs": 1}):
+        se.TrainedAverage(VECTORS, **options).fit(sentences, y)
+        assert len(held_out[-1]) == (5 if few else 1)
+    assert len(held_out[-2][0]) == pytest.approx(200, abs=2)
+    se.TrainedAverage(VECTORS, max_epochs=1).fit(*opinions(1000))
+    assert [len(part) for part in held_out[-1]] == [100]
+    se.TrainedAverage(VECTORS, max_epochs=1).fit(sentences[:3], ["up", "down", "up"])
+    assert [len(part) for part in held_out[-1]] == [1, 1, 1]
+
+
+def test_losses_of_a_trial_are_means_over_the_parts():
+    sentences, y = opinions(200)
+    options = {"learning_rate": 0, "head_learning_rate": 0, "max_epochs": 1, "word_dropout": 0}
+    encoder = se.TrainedAverage(VECTORS, **options).fit(sentences, y)
+    x = se.Average(VECTORS).encode(sentences)
+    x /= np.sqrt(np.square(x).mean())
+    folds = StratifiedKFold(5).split(x, y)
+    regression = LogisticRegression(C=encoder.trial_.c, max_iter=1000)
+    losses = [
+        log_loss(y[part], regression.fit(x[train], y[train]).predict_proba(x[part])) for train, part in folds
+    ]
+    assert encoder.trials_[0].loss == pytest.approx(np.mean(losses), rel=0.05)  # by other parts
+    assert encoder.trials_[0].loss == pytest.approx(encoder.trials_[1].loss, rel=1e-5)  # nothing is trained
 
 
 def test_class_weights():
