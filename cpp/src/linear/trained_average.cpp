@@ -23,7 +23,7 @@ void TrainedAverage::write(ModelContents& contents, const SaveOptions&) const {
   contents.config["outputs"] = o.outputs;
   contents.config["unit"] = o.unit;
   contents.config["scale"] = o.scale;
-  contents.config["pair_scale"] = o.pair_scale;
+  if (o.pair_scale != 1) contents.config["pair_scale"] = o.pair_scale;
   if (o.has_weights()) contents.add("head", Vector(head_.weights()));
 }
 

@@ -30,7 +30,7 @@ class Trial:
     """How a model was trained.
 
     Attributes:
-        loss: Mean loss of the validation examples; over the parts of cross-validation.
+        loss: Mean validation loss; with cross-validation, the mean over the parts.
         epochs: Passes over the examples; 0: the table is the initial one.
         word_dropout: Probability that a word was left out.
         c: Inverse penalty of the linear head that training began with; None for heads without weights.

@@ -133,7 +133,8 @@ class Head:
 class Classifier(Head):
     """A classifier of sentences or pairs: a multi-layer perceptron over `[s a; s b; |a - b|; s a * b]`.
 
-    The scale s is `pair_scale`: 1 as in the paper, or 0.1, which learns more from few pairs.
+    The scale s is `pair_scale`: 1, as in the paper, unless you set it. The default of `GeneralizedPooling` is
+    0.1.
 
     Labels are strings, integers or booleans. `predict`, `predict_proba`, `score` and `classes_` of the
     encoder are as in scikit-learn.
@@ -167,7 +168,10 @@ class Classifier(Head):
             if isinstance(weight, Mapping)
             else weight
         )
-        return {**super().to_config(), "class_weight": pairs}
+        config = {**super().to_config(), "class_weight": pairs}
+        if self.pair_scale == 1:
+            del config["pair_scale"]  # which earlier files and checkpoints lack
+        return config
 
     def core_options(self, dim: int, sides: int, learnt: list[Any]) -> dict[str, Any]:
         """As in `Head`."""

@@ -116,6 +116,7 @@ def from_model(kind: Any, model: Any, params: dict[str, Any], tokenizer: Tokeniz
     if config.pop("network") != network_name(kind.__name__, kind.network_class):
         raise ValueError(f"config: the network is no {kind.network_class.__name__}")
     _keep_sizes(encoder, config)
+    _keep_head(encoder, model.head)
     _check_parameters(encoder, model, config, vocabulary)
     if issubclass(kind.network_class, CppModule):
         network = kind.network_class.of(model.network, config)
@@ -137,6 +138,17 @@ def _keep_sizes(encoder: Any, config: dict[str, Any]) -> None:
         parameter = encoder._renamed.get(name, name)
         if getattr(encoder, parameter) is None and not is_still(value, config[name]):
             setattr(encoder, parameter, config[name])
+
+
+def _keep_head(encoder: Any, core: Any) -> None:
+    """Sets the head that the file left to its preset if the default has changed since."""
+    preset = encoder.settings()["head"]
+    if core is None or preset is None or encoder.head is not None:
+        return
+    config = json.loads(core.config())
+    if config["head"] == type(preset).__name__:
+        kept = replace(preset, **{name: config[name] for name in preset.options})
+        encoder.head = None if kept == preset else kept
 
 
 def _check_parameters(encoder: Any, model: Any, config: dict[str, Any], vocabulary: Vocabulary) -> None:

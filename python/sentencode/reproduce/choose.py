@@ -77,7 +77,8 @@ class _Shown(Table):
         if not (results := self.results(report)):
             return
         threads = " or ".join(map(str, sorted({result["threads"] for result in results})))
-        yield f"Sentences per second: raw text in, {threads} threads, the median of seven."
+        which = "With labels" if self.labelled else "Without labels"
+        yield f"{which}, sentences per second: raw text in, {threads} threads, the median of seven."
         there = {result["row"] for result in report.results}
         if absent := [row for row in self.rows if row not in there]:
             yield f"Not run: {'; '.join(absent)}."
@@ -302,7 +303,7 @@ def reproduce(
     files = {"text": corpus.files, "pairs": pairs, "pairs_valid": pairs_valid}
     settings = {
         "examples": examples,
-        "samples": samples,
+        **({"samples": samples} if samples > 1 else {}),
         "minutes": minutes,
         "seed": SEED,
         **{name: [file_identity(file) for file in some or ()] for name, some in files.items()},
@@ -361,27 +362,26 @@ def _labelled(bench: Bench, name: str, row: Row, samples: int) -> tuple[Any, Res
     """The encoder of the last task, and the accuracies of all: means over samples of the examples."""
     scores: Result = {}
     hits: dict[str, list[str]] = {}
+    learner = row.make(bench)
     for task in bench.labelled:
+        if task.kind.pairs and not learner.pairs:
+            continue
         right, seconds = [], []
         for sample in range(samples):
             learner = row.make(bench)
-            if task.kind.pairs and not learner.pairs:
-                break
             train, test = _split(task, row.examples, SEED + sample)
             texts, gold = zip(*test, strict=True)
             begin = time.perf_counter()
             learner.fit(*zip(*train, strict=True))
             seconds.append(time.perf_counter() - begin)
             right.append(learner.predict(texts) == np.array(gold))
-            encoder = learner.encoder
-        else:
-            costs = {"examples": len(train), "seconds": round(statistics.fmean(seconds), 3)}
-            scores[task.name] = {**_mean(bench, right), **costs}
-            hits[task.name] = ["".join(map(str, of.astype(int))) for of in right]
+        costs = {"examples": len(train), "seconds": round(statistics.fmean(seconds), 3)}
+        scores[task.name] = {**_mean(bench, right), **costs}
+        hits[task.name] = ["".join(map(str, of.astype(int))) for of in right]
     bench.results.write(_hits_of(name), as_json(hits))
     result = {"learner": row.learner, "examples": row.examples, "scores": scores}
     fit_seconds = statistics.fmean(score["seconds"] for score in scores.values())
-    return encoder, {**result, "fit_seconds": round(fit_seconds, 3)}
+    return learner.encoder, {**result, "fit_seconds": round(fit_seconds, 3)}
 
 
 def _mean(bench: Bench, values: Sequence[Any]) -> Result:
@@ -419,7 +419,8 @@ def _less(bench: Bench, result: Result) -> Result:
     ours, baseline = (bench.results.read(_hits_of(row)) or {} for row in (result["row"], name))
 
     def right(hits: Result, task: str) -> Any:
-        return np.array([list(map(int, of)) for of in hits[task]])
+        samples = [hits[task]] if isinstance(hits[task], str) else hits[task]  # one, in earlier folders
+        return np.array([list(map(int, of)) for of in samples])
 
     return {
         task: _mean(bench, right(ours, task) - right(baseline, task)) for task in ours if task in baseline

@@ -92,6 +92,7 @@ def test_pairs():
     others, y = pairs(500, seed=1)
     assert encoder.score(others, y) > 0.8 > 0.75 > (y == 0).mean()
     assert encoder.predict(np.array(others)).tolist() == encoder.predict(others).tolist()
+    assert encoder._model.head.config["pair_scale"] == 0.1
     with pytest.raises(ValueError, match="trained on examples of 2 sentences, got 1: pairs are tuples"):
         encoder.predict(["x1"])
 
@@ -222,7 +223,9 @@ def test_few_examples_are_held_out_in_turn(monkeypatch):
     se.TrainedAverage(VECTORS, max_epochs=1).fit(*opinions(1000))
     assert [len(part) for part in held_out[-1]] == [100]
     se.TrainedAverage(VECTORS, max_epochs=1).fit(sentences[:3], ["up", "down", "up"])
-    assert [len(part) for part in held_out[-1]] == [1, 1, 1]
+    assert [len(part) for part in held_out[-1]] == [1, 1]  # without the class of one example
+    se.TrainedAverage(VECTORS, max_epochs=1).fit(sentences, ["once", *y[1:]])
+    assert 0 not in itertools.chain(*held_out[-1])  # its class would be unknown
 
 
 def test_losses_of_a_trial_are_means_over_the_parts():

@@ -421,14 +421,31 @@ def test_plot_attention_of_each_head():
     pyplot.close("all")
 
 
+def test_earlier_files_of_the_default_head_keep_its_features(tmp_path):
+    examples = PAIRS[:4] * 4
+    sizes = {"hidden": 4, "characters": False, "max_steps": 2, "device": "cpu"}
+    encoder = se.GeneralizedPooling(VECTORS, **sizes).fit(examples, [0, 1, 1, 0] * 4)
+    encoder.save(tmp_path / "now")
+    encoder.save(tmp_path / "earlier")
+    saved_files.changed(tmp_path / "earlier", lambda config, _: config["head"].pop("pair_scale"))
+    now, earlier = se.load(tmp_path / "now"), se.load(tmp_path / "earlier")
+    assert now.head is None
+    assert earlier.head == se.Classifier()
+    np.testing.assert_array_equal(now.predict_proba(examples), encoder.predict_proba(examples))
+    assert np.abs(earlier.predict_proba(examples) - now.predict_proba(examples)).max() > 1e-5
+    earlier.save(tmp_path / "again")
+    assert se.load(tmp_path / "again").head == se.Classifier()
+
+
 def test_presets():
+    assert se.GeneralizedPooling(VECTORS).settings()["head"].pair_scale == 0.1
     reference = se.GeneralizedPooling(VECTORS, preset="reference").settings()
     assert all(reference[name] for name in ("boundaries", "orthogonal", "batch_distance"))
     paper = se.GeneralizedPooling(VECTORS, preset="paper").settings()
     assert (paper["hidden"], paper["layers"], paper["heads"], paper["learning_rate"]) == (600, 3, 5, 4e-4)
     assert not paper["boundaries"]
     assert not paper["orthogonal"]
-    assert paper["head"] == se.Classifier(hidden=600, dropout=0.5)
+    assert paper["head"] == se.Classifier(hidden=600, dropout=0.5, pair_scale=1)
     assert paper["metric"] == "accuracy"
     assert se.GeneralizedPooling(VECTORS, head=se.Triplet()).settings()["metric"] == "loss"
     infersent = se.GeneralizedPooling(VECTORS, preset="infersent").settings()

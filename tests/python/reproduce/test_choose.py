@@ -14,6 +14,7 @@ pytest.importorskip("sklearn")
 
 import sentencode as se
 from sentencode.cli import main
+from sentencode.evaluation import load_task
 from sentencode.files import read_json
 from sentencode.reproduce import choose, choose_rows, evaluator, page
 from sentencode.reproduce.rows import NotAvailableError
@@ -99,6 +100,21 @@ def test_rows_and_tables(out, files):
     assert "Not run: " in tables
     assert "means over 2 random samples of the examples" in tables
     assert "LAES" in tables.partition("Not run: ")[2]
+
+
+def test_only_few_examples_have_several_samples(files, tmp_path, monkeypatch):
+    monkeypatch.setattr(choose, "FEW", 20)
+    rows = ["trainedaverage-24-examples", "trainedaverage-16-examples"]
+    options = {"partial": True, "examples": [16, 24], "minutes": [0.01], "resamples": 20, "rows": rows}
+    choose.reproduce(files / "data", out=tmp_path / "out", samples=2, **options)
+    counts = [len(read_json(tmp_path / "out" / "reports" / f"{row}.json")["TREC"]) for row in rows]
+    assert counts == [1, 2]
+    task = load_task("TREC", files / "data", partial=True)
+    (train, test), (others, same) = (choose._split(task, 16, seed) for seed in (0, 1))
+    assert test == same
+    assert sorted(train) != sorted(others)
+    with pytest.raises(ValueError, match="samples must be at least 1, got 0"):
+        choose.reproduce(files / "data", out=tmp_path / "none", samples=0, **options)
 
 
 def test_results_are_resumed_and_shown_on_a_page(out, files, capsys):
