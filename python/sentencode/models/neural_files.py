@@ -148,7 +148,8 @@ def _keep_head(encoder: Any, core: Any) -> None:
     config = json.loads(core.config())
     if config["head"] == type(preset).__name__:
         kept = replace(preset, **{name: config[name] for name in preset.options})
-        encoder.head = None if kept == preset else kept
+        if kept != preset:
+            encoder.head = kept
 
 
 def _check_parameters(encoder: Any, model: Any, config: dict[str, Any], vocabulary: Vocabulary) -> None:

@@ -581,13 +581,13 @@ def test_options_of_wrong_types(make, message):
         ("Triplet", "Triplet(margin=1.0, distance='euclidean')"),
     ],
 )
-def test_heads_have_the_options_of_cpp(name, shown):  # and the configs of earlier files
+def test_heads_have_the_options_of_cpp(name, shown):
     kind = getattr(se, name)
     head = kind()
     assert repr(head) == shown
     assert head == kind(*vars(head).values()) == pickle.loads(pickle.dumps(head))
     assert hash(head) == hash(kind())
-    assert "pair_scale" not in head.to_config()
+    assert "pair_scale" not in head.to_config()  # which earlier files lack
     assert "{options}" not in kind.__doc__
     for option in vars(head):
         assert f"\n        {option}: " in kind.__doc__
