@@ -88,15 +88,7 @@ def run(options: argparse.Namespace) -> None:
         **({} if options.max_words is None else {"max_words": options.max_words}),
     )
     student.encoder.save(options.out)
-    print(
-        f"{options.out}: {len(student.vectors):,} words, {student.vectors.dim} dimensions, "
-        f"from {student.sentences:,} sentences; {student.unseen:,} words are in none of them"
-    )
-    if student.cosine is not None:
-        print(
-            f"On sentences that it was not fitted to, its embeddings have a cosine of {student.cosine:.2f} "
-            f"with the teacher's on average, where 1 is the teacher (lambda {student.penalty:g})."
-        )
+    print(f"{options.out}: {student.summary}")
     print(
         f"Evaluate it: sentencode evaluate --encoder {options.out} --tasks STSBenchmark --data SentEval/data"
     )

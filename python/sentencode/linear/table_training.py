@@ -31,12 +31,14 @@ class Trial:
 
     Attributes:
         loss: Mean validation loss; with cross-validation, the mean over the parts.
+        accuracy: The same of the accuracy; None for heads that are no classifiers.
         epochs: Passes over the examples; 0: the table is the initial one.
         word_dropout: Probability that a word was left out.
         c: Inverse penalty of the linear head that training began with; None for heads without weights.
     """
 
     loss: float
+    accuracy: float | None
     epochs: int
     word_dropout: float
     c: float | None
@@ -87,6 +89,11 @@ class TableTraining:
         self._on_progress, self._done, self._total = on_progress, 0, 0
         self._lock, self._stopped = threading.Lock(), threading.Event()
 
+    @property
+    def is_late(self) -> bool:
+        """Whether nothing new is begun."""
+        return time.monotonic() > self.deadline
+
     def run(self, splits: Sequence[Split], word_dropouts: tuple[float, ...], refit: bool) -> None:
         """Run all trials, and then, with `refit`, train on all examples as in the best one.
 
@@ -113,7 +120,7 @@ class TableTraining:
                 self._stopped.set()
         self._stopped.clear()
         assert self.best is not None
-        if refit and time.monotonic() < self.deadline:
+        if refit and not self.is_late:
             self._refit(everything, self.best.trial)
         self._report(self._total - self._done)
 
@@ -146,7 +153,25 @@ class TableTraining:
         losses = np.mean([[loss for loss, _ in heads] for heads in fitted], axis=0)  # [penalties]
         best = int(losses.argmin())
         c = penalties[best] if self.head.get("outputs") else None
-        return Trial(float(losses[best]), 0, 0.0, c), [heads[best][1] for heads in fitted]
+        heads = [heads[best][1] for heads in fitted]
+        probes = [self._trainer(head, train, 0.0) for head, (train, _) in zip(heads, splits, strict=True)]
+        return Trial(float(losses[best]), self._accuracy(probes, splits), 0, 0.0, c), heads
+
+    def _accuracy(self, trainers: Sequence[Any], splits: Sequence[Split]) -> float | None:
+        """The mean accuracy of a classifier on the held-out examples."""
+        if self.head["kind"] != "Classifier" or any(len(held_out) == 0 for _, held_out in splits):
+            return None
+        return float(
+            np.mean(
+                [
+                    np.mean(
+                        trainer.head.predict(trainer.embeddings(held_out)).argmax(axis=1)
+                        == self.y[held_out].argmax(axis=1)
+                    )
+                    for trainer, (_, held_out) in zip(trainers, splits, strict=True)
+                ]
+            )
+        )
 
     def _fit_head(
         self, train: Indices, held_out: Indices, penalties: tuple[float, ...]
@@ -178,12 +203,13 @@ class TableTraining:
         for epoch in range(1, self.max_epochs + 1):
             losses = []
             for trainer, (train, held_out) in zip(trainers, splits, strict=True):
-                if self._stopped.is_set() or time.monotonic() > self.deadline:
+                if self._stopped.is_set() or self.is_late:
                     return
                 trainer.epoch(train)
                 self._report(len(train))
                 losses.append(trainer.mean_loss(held_out))
-            trial = replace(start, loss=float(np.mean(losses)), epochs=epoch)
+            accuracy = self._accuracy(trainers, splits)
+            trial = replace(start, loss=float(np.mean(losses)), accuracy=accuracy, epochs=epoch)
             self._offer(Best(trial, trainers[0].table, trainers[0].head))
             worse = 0 if trial.loss < least else worse + 1
             least = min(least, trial.loss)

@@ -20,6 +20,7 @@ from ..text.tokenizer import Tokenizer
 from ..vectors import Vectors, WordVectors
 from .base import LinearEncoder
 from .table_heads import SIDES, checked_head, table_labels
+from .table_report import TableReport
 from .table_training import Split, TableTraining, Trial
 
 __all__ = ["TrainedAverage"]
@@ -74,8 +75,8 @@ class TrainedAverage(LinearEncoder):
 
     Attributes:
         classes_: Classes of a classifier, sorted.
-        trial_: How the model was trained: `loss` on held-out examples, `epochs` (0: the vectors are the
-            initial ones), `word_dropout` and `c`, the inverse penalty of the initial head.
+        trial_: How the model was trained: `loss` and `accuracy` on held-out examples, `epochs` (0: the
+            vectors are the initial ones), `word_dropout` and `c`, the inverse penalty of the initial head.
         trials_: The same for all that was tried.
 
     Example:
@@ -155,7 +156,8 @@ class TrainedAverage(LinearEncoder):
             DivergedError: The loss is not finite.
 
         Warns:
-            UserWarning: A classifier is no better on held-out examples than the most frequent class.
+            MajorityWarning: A classifier is no better on held-out examples than the most frequent class.
+            StillImprovingWarning: A limit ended the training while the held-out loss was still falling.
         """
         fresh = type(self)(**self.get_params(deep=False))
         try:
@@ -379,9 +381,10 @@ class TrainedAverage(LinearEncoder):
                 if training.best is not None:
                     self._adopt_trained(training, initial, listed, tokenizer, learnt)
         seconds = time.monotonic() - begin
-        say(shown.show and seconds >= shown.delay, self._result(training, seconds))
-        if kind == "Classifier":
-            self._judge(labels, splits)
+        report = TableReport(training, self.trial_, labels if kind == "Classifier" else None, splits)
+        say(shown.show and seconds >= shown.delay, f"TrainedAverage: {report.result()}; {seconds:.1f} s")
+        for text, warning in report.advice(self.max_minutes):
+            warnings.warn(f"TrainedAverage.fit: {text}", warning, stacklevel=3)
 
     def _training_options(self, kind: str) -> dict[str, Any]:
         name = "TrainedAverage: "
@@ -437,32 +440,6 @@ class TrainedAverage(LinearEncoder):
         self.trial_, self.trials_ = best.trial, training.trials
         self._adopt(model, tokenizer)
         self._fitted_vectors = vectors
-
-    def _result(self, training: TableTraining, seconds: float) -> str:
-        """One line: how good the result is."""
-        trial = self.trial_
-        how = f"{trial.epochs} epochs, word dropout {trial.word_dropout:g}" if trial.epochs else "kept"
-        return (
-            f"TrainedAverage: held-out loss {trial.loss:.4f} (initial vectors "
-            f"{training.trials[0].loss:.4f}); vectors: {how}; {seconds:.1f} s"
-        )
-
-    def _judge(self, labels: Floats, splits: list[Split]) -> None:
-        """Warns if a classifier is no better than the classes' frequencies."""
-        losses = []
-        for train, held_out in splits:
-            sums = labels[train].sum(axis=0)
-            shares = np.maximum(sums / max(sums.sum(), 1e-12), 1e-12)
-            losses.append(-(labels[held_out] * np.log(shares)).sum() / len(held_out))
-        majority = float(np.mean(losses))
-        if self.trial_.loss >= majority:
-            count = sum(len(held_out) for _, held_out in splits)
-            warnings.warn(
-                f"TrainedAverage.fit: on {count} held-out examples, the loss is {self.trial_.loss:.3f}, no "
-                f"better than that of the classes' frequencies ({majority:.3f}): nothing was learnt",
-                UserWarning,
-                stacklevel=4,
-            )
 
     # Files
 

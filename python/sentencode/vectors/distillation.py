@@ -20,6 +20,7 @@ from ..checks import checked_float, checked_int, checked_smoothing
 from ..encoder_rows import Embeddings, EncoderRows, cache_folder
 from ..errors import FormatError, ZeroRowsWarning
 from ..files import read_archive, whole_file
+from ..progress import is_interactive, say
 from ..text.corpus import Corpus, repeatable
 from ..text.inputs import is_blank
 from ..text.tokenizer import Tokenizer
@@ -42,6 +43,7 @@ _HELD_OUT = 4096  # at most so many sentences choose the penalty
 _COLUMNS = 32  # dimensions of the teacher on which it is chosen
 _PROBES = 32  # sentences whose embeddings identify a teacher
 _ROUNDING = 1e-4  # relative difference of embeddings that are the same but for rounding
+_NEXT = 'Evaluate it: sentencode.evaluate(encoder, ["STSBenchmark"], data="SentEval/data")'
 _EXPIRY = 7 * 24 * 3600  # seconds after which an unfinished solution is removed
 
 
@@ -79,6 +81,21 @@ class Student:
     residual: float
     iterations: int
     tokenizer: Tokenizer
+
+    @property
+    def summary(self) -> str:
+        """What it is, and how good, in one or two lines."""
+        size = f"{len(self.vectors):,} words, {self.vectors.dim} dimensions"
+        text = f"{size}, from {self.sentences:,} sentences; {self.unseen:,} words are in none of them"
+        if self.unknown:
+            text += f"; {100 * self.unknown:.1f} % of the words of held-out sentences have no vector"
+        if self.cosine is None:
+            return text
+        return (
+            f"{text}\nOn sentences that it was not fitted to, its embeddings have a cosine of "
+            f"{self.cosine:.2f} with the teacher's on average, where 1 is the teacher "
+            f"(lambda {self.penalty:g})."
+        )
 
     @property
     def untold(self) -> dict[float, float]:
@@ -196,7 +213,7 @@ def distill(
     table *= weights[:, None]  # makes the plain average the student
     core = table_of(vocabulary.words, table, vocabulary.counts, storage=storage)
     unseen = sum(count == 0 for count in train.counts())
-    return Student(
+    student = Student(
         core,
         penalty,
         ridge,
@@ -210,6 +227,9 @@ def distill(
         iterations,
         tokenizer,
     )
+    if progress is None:
+        say(is_interactive(), f"student: {student.summary}\n{_NEXT}")
+    return student
 
 
 def teacher_key(teacher: Any, sentences: list[str]) -> str:

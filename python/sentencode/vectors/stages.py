@@ -16,9 +16,12 @@ StageProgress = Callable[[str, int, int], None]  # name of the stage, progress, 
 
 @contextmanager
 def stage(name: str, progress: bool | StageProgress | None, unit: str = "") -> Iterator[Progress | None]:
-    """Yield a progress callback for a stage: the caller's, that of a bar with this unit, or None."""
+    """Yield a progress callback for a stage: the caller's, that of a bar with this unit, or None.
+
+    Without a choice of the caller's (None), somebody who watches sees a bar after a second.
+    """
     if callable(progress):
         yield partial(progress, name)
     else:
-        with bar(bool(progress), name, unit) as update:
+        with bar(progress, name, unit, interactive=True) as update:
             yield update

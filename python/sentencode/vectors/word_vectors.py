@@ -273,6 +273,7 @@ class WordVectors(Lookup):
             storage: Storage type: "float32", "float16", "int8".
             seed: Seed of random numbers.
             progress: True for progress bars, or a function of the stage's name, the progress, and the total.
+                None: in a terminal or a notebook, bars after a second.
 
         Returns:
             The vectors, most frequent words first, with their counts.
@@ -363,6 +364,7 @@ class WordVectors(Lookup):
             cache: Cache of the teacher's embeddings: a folder, one in `sentencode.cache_dir()` (True), or
                 none (False). Teachers are identified by their embeddings of some sentences.
             progress: True for progress bars, or a function of the stage's name, the progress, and the total.
+                None: in a terminal or a notebook, bars after a second, and lines with the result.
 
         Returns:
             The vectors, with counts of the words. `Average(vectors)` is the student: the vectors include the
@@ -402,7 +404,7 @@ class WordVectors(Lookup):
 
     @classmethod
     def default(cls, *, oov: OutOfVocabulary = "skip") -> WordVectors:
-        """Open the small vectors of the package: English, lower-case, from public-domain books.
+        """Open the small vectors of the package: English, lower-case, a student of all-MiniLM-L6-v2.
 
         They are mapped in milliseconds. `docs/default_vectors.md` describes their quality.
 

@@ -72,10 +72,31 @@ def test_learns_what_the_initial_vectors_do_not_show(trained):
 
 def test_says_how_good_the_result_is(capsys):
     examples = opinions(200)
-    se.TrainedAverage(VECTORS).fit(*examples, show_progress_bar=True)
-    assert "TrainedAverage: held-out loss 0." in capsys.readouterr().err
+    encoder = se.TrainedAverage(VECTORS).fit(*examples, show_progress_bar=True)
+    initial, trial = encoder.trials_[0], encoder.trial_
+    assert (
+        f"TrainedAverage: held-out accuracy {trial.accuracy:.3f} (initial vectors {initial.accuracy:.3f}, "
+        "majority class 0.5"
+    ) in capsys.readouterr().err
+    assert initial.accuracy < trial.accuracy < 1
     se.TrainedAverage(VECTORS).fit(*examples)
     assert not capsys.readouterr().err
+    se.TrainedAverage(VECTORS, head="CosineRegression").fit(*pairs(200), show_progress_bar=True)
+    assert "TrainedAverage: held-out loss 0." in capsys.readouterr().err
+
+
+def test_held_out_accuracy():
+    sentences, y = opinions(1200)
+    others = opinions(300, seed=1)
+    encoder = se.TrainedAverage(VECTORS).fit(sentences, y, valid=others)  # without a refit
+    assert encoder.trial_.accuracy == pytest.approx(encoder.score(*others))
+
+
+def test_warns_where_it_could_be_better():
+    examples = opinions(1200)
+    options = {"max_epochs": 3, "learning_rate": 1e-3, "head_learning_rate": 1e-4}
+    with pytest.warns(se.errors.StillImprovingWarning, match=r"held-out loss .*: give max_epochs=6"):
+        se.TrainedAverage(VECTORS, **options).fit(*examples)
 
 
 def test_untrained_words_keep_their_vectors(trained):
@@ -289,7 +310,7 @@ def test_torch_is_not_loaded():
 def test_warns_if_nothing_is_learnt():
     sentences, y = opinions(200)
     wrong = np.where(y == "up", "down", "up")
-    with pytest.warns(UserWarning, match="no better than that of the classes' frequencies"):
+    with pytest.warns(se.errors.MajorityWarning, match="no better than always predicting"):
         se.TrainedAverage(VECTORS).fit(sentences, y, valid=(sentences, wrong))
 
 

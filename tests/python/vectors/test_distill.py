@@ -13,6 +13,7 @@ import sentencode as se
 from sentencode import Vocabulary, _core
 from sentencode.distill import distill
 from sentencode.text.tokenizer import Tokenizer
+from sentencode.vectors import distillation
 
 scipy_sparse = pytest.importorskip("scipy.sparse")
 
@@ -514,3 +515,17 @@ def test_progress_reports_each_stage():
     for name in stages:
         last = [report for report in reports if report[0] == name][-1]
         assert last[1] == last[2] > 0
+
+
+def test_says_how_good_the_student_is(capsys, monkeypatch):
+    sentences = sentences_of(300)
+    se.WordVectors.distill(Teacher(), sentences, cache=False)
+    assert not capsys.readouterr().err  # nobody watches
+    monkeypatch.setattr(distillation, "is_interactive", lambda: True)
+    student = distill(Teacher(), sentences, cache=False)
+    shown = capsys.readouterr().err
+    assert f"student: {len(student.vectors)} words, 20 dimensions, from {student.sentences} sentences" in shown
+    assert f"a cosine of {student.cosine:.2f} with the teacher's" in shown
+    assert "Evaluate it: sentencode.evaluate(" in shown
+    se.WordVectors.distill(Teacher(), sentences, cache=False, progress=False)
+    assert not capsys.readouterr().err

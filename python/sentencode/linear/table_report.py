@@ -1,0 +1,85 @@
+"""How good a trained table is, and what could make it better."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import MajorityWarning, StillImprovingWarning, TrainingWarning
+from .table_training import Split, TableTraining, Trial
+
+__all__ = ["TableReport"]
+
+_VALIDATED = 20  # examples; the accuracy on fewer says little
+_GAIN = 0.05  # of the whole improvement: a last epoch that gains more could be followed by others
+
+
+class TableReport:
+    """Compares a trained table with the initial one, and with the majority class.
+
+    Args:
+        training: The training.
+        trial: How its model was trained.
+        labels: Labels of a classifier [n, classes], or None.
+        splits: Examples to train on, and held-out ones.
+    """
+
+    def __init__(
+        self,
+        training: TableTraining,
+        trial: Trial,
+        labels: npt.NDArray[np.float32] | None,
+        splits: Sequence[Split],
+    ) -> None:
+        self.training, self.trial, self.initial = training, trial, training.trials[0]
+        self.held_out = sum(len(held_out) for _, held_out in splits)
+        self.majority = None if labels is None else _majority(labels, splits)
+
+    def result(self) -> str:
+        """How good the result is, in a line."""
+        trial, initial = self.trial, self.initial
+        score = f"loss {trial.loss:.4g} (initial vectors {initial.loss:.4g})"
+        if self.majority is not None:
+            others = f"initial vectors {initial.accuracy:.3f}, majority class {self.majority:.3f}"
+            score = f"accuracy {trial.accuracy:.3f} ({others})"
+        how = f"{trial.epochs} epochs, word dropout {trial.word_dropout:g}" if trial.epochs else "kept"
+        return f"held-out {score}; vectors: {how}"
+
+    def advice(self, max_minutes: float | None) -> Iterator[tuple[str, type[TrainingWarning]]]:
+        """Yield warnings.
+
+        Args:
+            max_minutes: Limit of the training.
+        """
+        trial, majority = self.trial, self.majority
+        if majority is not None and self.held_out >= _VALIDATED and (trial.accuracy or 0) <= majority:
+            yield (
+                f"on {self.held_out} held-out examples, the accuracy is {trial.accuracy:.3f}, no better than "
+                f"always predicting the most frequent class, {majority:.3f}: give more examples or other "
+                "vectors, or, if classes are skewed, class_weight='balanced' in head",
+                MajorityWarning,
+            )
+        tried = [other for other in self.training.trials if other.word_dropout == trial.word_dropout]
+        losses = [other.loss for other in tried if other.epochs]
+        if len(losses) < 3 or trial.epochs != len(losses):
+            return
+        by_epochs = trial.epochs == self.training.max_epochs
+        gain, whole = min(losses[:-1]) - losses[-1], self.initial.loss - losses[-1]
+        if (by_epochs or self.training.is_late) and gain > _GAIN * whole > 0:
+            more = (
+                f"max_epochs={2 * trial.epochs}" if by_epochs else f"max_minutes={2 * (max_minutes or 0):g}"
+            )
+            yield (
+                f"stopped while still improving (held-out loss {min(losses[:-1]):.4g}, then "
+                f"{losses[-1]:.4g}): give {more}",
+                StillImprovingWarning,
+            )
+
+
+def _majority(labels: npt.NDArray[np.float32], splits: Sequence[Split]) -> float:
+    """Accuracy on the held-out examples of always predicting the most frequent class."""
+    classes = labels.argmax(axis=1)
+    right = [np.mean(classes[held_out] == np.bincount(classes[train]).argmax()) for train, held_out in splits]
+    return float(np.mean(right))
