@@ -88,7 +88,7 @@ class Encoder(SentenceTransformersNames):
                 memory.
             y: Ignored.
             show_progress_bar: Whether to show a progress bar. None: if the logger "sentencode" shows
-                information.
+                information, or, after a second, in a terminal or a notebook.
 
         Returns:
             The encoder itself.
@@ -439,7 +439,7 @@ def in_blocks(
     sentences: Any, take: Callable[[Any], None], show_progress_bar: bool | None = None, size: int = _CHUNK
 ) -> None:
     """Calls `take` with blocks of at most `size` sentences, as described in `Encoder.partial_fit`."""
-    with progress(show_progress_bar, "fit", unit_of(sentences)) as bar:
+    with progress(show_progress_bar, "fit", unit_of(sentences), interactive=True) as bar:
         done = 0
         for batch in batches(sentences, size, text=TEXT_AT_ONCE, on_progress=bar):
             with counted_from(done):

@@ -140,7 +140,7 @@ class ParagraphVec(CoreEncoder):
                 read into a list.
             y: Ignored.
             show_progress_bar: Whether to show a progress bar. None: if the logger "sentencode" shows
-                information.
+                information, or, after a second, in a terminal or a notebook.
 
         Returns:
             The encoder itself.
@@ -154,7 +154,7 @@ class ParagraphVec(CoreEncoder):
         sentences = repeatable(sentences)
         corpus = sentences if isinstance(sentences, Corpus) else Corpus(sentences)
         counter = _core.VocabularyCounter(tokenizer.core())
-        with progress(show_progress_bar, "counting words", unit_of(corpus)) as bar:
+        with progress(show_progress_bar, "counting words", unit_of(corpus), interactive=True) as bar:
             show = bar is not None
             for batch in corpus.batches(_BATCH, text=TEXT_AT_ONCE, on_progress=bar):
                 counter.add(tokenizer.prepare(batch))

@@ -18,6 +18,7 @@ from ..training.advice import raised_loss, recent_gain
 __all__ = ["FitReport"]
 
 _VALIDATED = 20  # examples; the accuracy on fewer says little
+_FEW = 1000  # examples; with fewer, TrainedAverage is better than GeneralizedPooling (docs/which_encoder.md)
 
 
 @dataclass
@@ -77,7 +78,10 @@ class FitReport(Callback):
             if self.folder is not None
             else "no checkpoints: checkpoints=FOLDER makes a stopped run continue"
         )
-        return f"{self.name}: {examples}; {steps}about {_time(60 * minutes)}; {folder}"
+        text = f"{self.name}: {examples}; {steps}about {_time(60 * minutes)}; {folder}"
+        if self.train + self.valid < _FEW and not math.isnan(self.majority):
+            text += "; a classifier of so few examples is usually more accurate with TrainedAverage"
+        return text
 
     def interrupted(self, trainer: Any) -> str:
         """What to do after Ctrl-C."""

@@ -220,6 +220,9 @@ _LEARNERS: dict[str, Callable[[Bench], Learner]] = {
     "uSIF, logistic regression": _frozen(lambda _: USIF(WordVectors.default())),
     "TrainedAverage": lambda _: Learner(TrainedAverage(WordVectors.default(), seed=SEED)),
     "GeneralizedPooling": lambda _: Learner(models.GeneralizedPooling(WordVectors.default(), seed=SEED)),
+    "word vectors, logistic regression": _frozen(lambda b: Average(b.given_vectors())),
+    "word vectors, TrainedAverage": lambda b: Learner(TrainedAverage(b.given_vectors(), seed=SEED)),
+    "WordLlama, logistic regression": _frozen(lambda b: wordllama(b)),
     "student, logistic regression": _frozen(Bench.loaded_student),
     "student, TrainedAverage": lambda b: Learner(TrainedAverage(b.loaded_student(), seed=SEED)),
     "teacher, logistic regression": _frozen(Bench.loaded_teacher),
@@ -271,9 +274,15 @@ def _whitened(make: Callable[[Bench], Any]) -> Callable[[Bench], Any]:
     return whitened
 
 
+_UNTRAINED: dict[str, Any] = {"max_steps": 1, "max_epochs": None, "learning_rate": NO_STEP, "seed": SEED}
+
+
 def _untrained(kind: str) -> Callable[[Bench], Any]:
-    options = {"max_steps": 1, "max_epochs": None, "learning_rate": NO_STEP, "seed": SEED}
-    return lambda b: getattr(models, kind)(WordVectors.default(), **options).fit(b.some_text(), valid=None)
+    return lambda b: getattr(models, kind)(WordVectors.default(), **_UNTRAINED).fit(b.some_text(), valid=None)
+
+
+def _untrained_translation(b: Bench) -> Any:
+    return models.CompoundNMT(**_UNTRAINED).fit(*_given(b.pairs, "translation pairs"), valid=None)
 
 
 def _translation(b: Bench) -> Any:
@@ -326,6 +335,7 @@ def encoders(minutes: Sequence[float]) -> dict[str, Row]:
             rows[f"{kind}, {m:g} minutes, whitened"] = Row(_whitened(_trained(kind, m, saved=True)), **text)
     return {
         **rows,
+        "CompoundNMT, untrained": Row(_untrained_translation, learns="nothing"),
         "CompoundNMT": Row(_translation, learns="translations", fits=True),
         "student": Row(Bench.loaded_student, learns="a teacher"),
         "model2vec": Row(_model2vec, learns="a teacher", fits=True),
