@@ -11,6 +11,7 @@ __all__ = ["held_out"]
 
 Numbers = npt.NDArray[np.int64]
 _LEAST, _MOST = 50, 10_000  # examples
+_MOST_SENTENCES = 2_000  # without labels: the loss of their tens of thousands of words varies little
 _BLOCKS = 20  # at least, of consecutive sentences
 
 
@@ -19,7 +20,8 @@ def held_out(
 ) -> tuple[Examples, Examples] | None:
     """Return the examples to train on and those to validate on; None for less than ten examples.
 
-    A fraction that is less than 50 examples becomes 50, but at most a fifth of all; the maximum is 10,000.
+    A fraction that is less than 50 examples becomes 50, but at most a fifth of all; the maximum is 10,000, and
+    2,000 in blocks.
 
     Args:
         examples: All examples.
@@ -30,7 +32,7 @@ def held_out(
             be an example themselves.
     """
     n = len(examples)
-    count = min(max(round(fraction * n), min(_LEAST, n // 5)), _MOST, n // 2)
+    count = min(max(round(fraction * n), min(_LEAST, n // 5)), _MOST_SENTENCES if blocks else _MOST, n // 2)
     if n < 10 or fraction == 0:
         return None
     random = np.random.default_rng(seed)

@@ -131,6 +131,8 @@ def test_consecutive_sentences_are_held_out_together(tmp_path):
     _, valid = held_out(examples_of(5000, [0] * 5000, tmp_path), 0.1, seed=0, blocks=True)
     assert len(valid) == 500
     assert np.count_nonzero(np.diff(valid.numbers.astype(int)) > 1) < 20
+    _, valid = held_out(examples_of(5000, [0] * 5000, tmp_path), 0.5, seed=0, blocks=True)
+    assert len(valid) == 2000  # a validation takes seconds on any corpus
 
 
 def test_fit_stops_early_by_held_out_examples(tmp_path):
