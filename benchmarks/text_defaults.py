@@ -1,10 +1,10 @@
-"""Chooses the defaults of the encoders that learn from text, on validation data.
+"""Compares settings of the encoders that learn from text, on validation data.
 
 python benchmarks/text_defaults.py --data SentEval/data --text wikipedia.txt.xz news.txt.xz \\
     --encoder RNNCNN --minutes 3 --out rnncnn.jsonl
 
-Each candidate of options is trained for some minutes and evaluated: Pearson's correlation x 100 between cosines and
-the scores of the dev pairs of STSBenchmark and SICK, before and after whitening, and the accuracy of logistic
+Each candidate is trained for some minutes and evaluated: Pearson's correlation x 100 between cosines and the
+scores of the dev pairs of STSBenchmark and SICK, before and after whitening, and the accuracy of logistic
 regression on SST2's dev sentences and, by cross-validation, on TREC's training sentences. No test is read.
 """
 
@@ -17,24 +17,28 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 
 import sentencode as se
 from sentencode import models
-from sentencode.evaluation import Decontaminator, Split, load_task
+from sentencode.evaluation import Decontaminator, Split, Task, load_task
 from sentencode.text.corpus import Corpus
 
-UNTRAINED: dict[str, Any] = {"max_steps": 1, "max_epochs": None, "learning_rate": 1e-30}
-RATES: list[dict[str, Any]] = [{"learning_rate": rate} for rate in (3e-4, 3e-3)]
-_CONTEXT: list[dict[str, Any]] = [{"trainable_words": False}, {"anchor": 30.0}]
-CANDIDATES: dict[str, list[dict[str, Any]]] = {
-    "MeanMaxAAE": [*RATES, {"unit_words": True}, {"unit_words": True, "learning_rate": 3e-3}, {"batch_size": 16}],
-    "LSTMSDAE": [*RATES, {"unit_words": True}],
-    "RNNCNN": [*RATES, *_CONTEXT, {"batch_size": 16}],
-    "SkipThoughts": [*RATES, *_CONTEXT, {"batch_size": 16}],
-    "FastSent": [{"learning_rate": 5e-4}, {"anchor": 30.0}],
+Options = dict[str, Any]
+
+UNTRAINED: Options = {"max_steps": 1, "max_epochs": None, "learning_rate": 1e-30}
+RATES: list[Options] = [{"learning_rate": rate} for rate in (3e-4, 3e-3)]
+SINUSOIDAL: Options = {"positions": "sinusoidal"}
+CANDIDATES: dict[str, list[Options]] = {
+    "MeanMaxAAE": [*RATES, SINUSOIDAL, {**SINUSOIDAL, **UNTRAINED}, {"unit_words": True}],
+    "LSTMSDAE": RATES,
+    "RNNCNN": [*RATES, {"trainable_words": False}, {"anchor": 30.0}],
+    "SkipThoughts": [*RATES, {"trainable_words": False}, {"anchor": 30.0}],
+    "FastSent": [{"learning_rate": 5e-3}, {"learning_rate": 1e-3}, {"anchor": 30.0}],
 }
+COSINES = ("STSBenchmarkCosine", "SICKCosine")
 WHITENING_SENTENCES = 5000
 EXAMPLES = 4000  # of SST2
 
@@ -49,34 +53,40 @@ def main() -> None:
     parser.add_argument("--encoder", required=True, choices=CANDIDATES)
     parser.add_argument("--minutes", type=float, default=3.0)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--options", type=json.loads, nargs="+", help="candidates instead of the built-in ones")
+    parser.add_argument("--options", type=json.loads, nargs="+", help="other candidates, as JSON")
     parser.add_argument("--out", required=True, type=Path)
     args = parser.parse_args()
     se.set_num_threads(args.threads)
-    tasks = {name: load_task(name, args.data) for name in ("STSBenchmarkCosine", "SICKCosine", "SST2", "TREC")}
+    tasks = {name: load_task(name, args.data) for name in (*COSINES, "SST2", "TREC")}
     clean = Decontaminator(list(tasks.values()))
-    documents = Corpus.from_files(args.text).documents()
-    text = [line for document in documents for line in (*clean(document), "")]
+    text = [line for part in Corpus.from_files(args.text).documents() for line in (*clean(part), "")]
     done = [json.loads(line) for line in args.out.read_text().splitlines()] if args.out.exists() else []
     for options in args.options or [UNTRAINED, {}, *CANDIDATES[args.encoder]]:
         if any(row["options"] == options and row["minutes"] == args.minutes for row in done):
             continue
-        limit = {} if options == UNTRAINED else {"max_minutes": args.minutes}
-        encoder = getattr(models, args.encoder)(se.WordVectors.default(), **limit, **options)
-        begin = time.perf_counter()
-        encoder.fit(text, show_progress_bar=False, **({"valid": None} if options == UNTRAINED else {}))
-        seconds = round(time.perf_counter() - begin)
-        lines = [line for line in text if line]
-        whitened = se.Whitening(encoder).fit(lines[:: max(1, len(lines) // WHITENING_SENTENCES)])
-        row = {"encoder": args.encoder, "options": options, "minutes": args.minutes, "seconds": seconds}
-        row |= {"steps": len(encoder.history_.losses) if hasattr(encoder.history_, "losses") else None}
-        for name in ("STSBenchmarkCosine", "SICKCosine"):
-            row |= {name: pearson(encoder, tasks[name]["dev"])}
-            row |= {f"{name}, whitened": pearson(whitened, tasks[name]["dev"])}
-        row |= {"SST2": sst2(encoder, tasks["SST2"]), "TREC": trec(encoder, tasks["TREC"])}
+        row = {"encoder": args.encoder, "options": options, "minutes": args.minutes}
+        row |= evaluated(args.encoder, options, args.minutes, text, tasks)
         with args.out.open("a") as file:
             file.write(json.dumps(row) + "\n")
         print(json.dumps(row), flush=True)
+
+
+def evaluated(
+    kind: str, options: Options, minutes: float, text: list[str], tasks: dict[str, Task]
+) -> Options:
+    """Trains an encoder, and returns its scores."""
+    is_trained = "max_steps" not in options
+    limit = {"max_minutes": minutes} if is_trained else {}
+    encoder = getattr(models, kind)(se.WordVectors.default(), **limit, **options)
+    begin = time.perf_counter()
+    encoder.fit(text, show_progress_bar=False, valid="auto" if is_trained else None)
+    row: Options = {"seconds": round(time.perf_counter() - begin)}
+    lines = [line for line in text if line]
+    whitened = se.Whitening(encoder).fit(lines[:: max(1, len(lines) // WHITENING_SENTENCES)])
+    for name in COSINES:
+        row |= {name: pearson(encoder, tasks[name]["dev"])}
+        row |= {f"{name}, whitened": pearson(whitened, tasks[name]["dev"])}
+    return row | {"SST2": sst2(encoder, tasks["SST2"]), "TREC": trec(encoder, tasks["TREC"])}
 
 
 def pearson(encoder: se.Encoder, split: Split) -> float:
@@ -85,24 +95,24 @@ def pearson(encoder: se.Encoder, split: Split) -> float:
     return round(100 * float(np.corrcoef(se.similarity_pairwise(u, v), split.labels)[0, 1]), 1)
 
 
-def sst2(encoder: se.Encoder, task: Any) -> float:
+def sst2(encoder: se.Encoder, task: Task) -> float:
     """Accuracy in percent on the dev sentences."""
-    some = np.random.default_rng(0).permutation(len(task["train"].labels))[:EXAMPLES]
-    texts, labels = task["train"].sentences[0], np.asarray(task["train"].labels)
-    x, scale = scaled(encoder.encode([texts[i] for i in some]))
-    model = LogisticRegression(C=0.25, max_iter=200).fit(x, labels[some])
-    return round(100 * model.score(encoder.encode(list(task["dev"].sentences[0])) / scale, task["dev"].labels), 1)
+    train, dev = task["train"], task["dev"]
+    some = np.random.default_rng(0).permutation(len(train.labels))[:EXAMPLES]
+    x, scale = scaled(encoder.encode([train.sentences[0][i] for i in some]))
+    model = LogisticRegression(C=0.25, max_iter=200).fit(x, np.asarray(train.labels)[some])
+    return round(100 * model.score(encoder.encode(list(dev.sentences[0])) / scale, dev.labels), 1)
 
 
-def trec(encoder: se.Encoder, task: Any) -> float:
+def trec(encoder: se.Encoder, task: Task) -> float:
     """Accuracy in percent of five-fold cross-validation on the training sentences."""
     x, _ = scaled(encoder.encode(list(task["train"].sentences[0])))
-    scores = cross_val_score(LogisticRegression(C=0.25, max_iter=200), x, task["train"].labels, cv=5)
-    return round(100 * float(scores.mean()), 1)
+    model = LogisticRegression(C=0.25, max_iter=200)
+    return round(100 * float(cross_val_score(model, x, task["train"].labels, cv=5).mean()), 1)
 
 
-def scaled(x: Any) -> tuple[Any, float]:
-    """Embeddings by their root mean square, and that."""
+def scaled(x: npt.NDArray[np.float32]) -> tuple[npt.NDArray[np.float32], float]:
+    """Embeddings divided by their root mean square, and that."""
     scale = float(np.sqrt(np.mean(np.square(x))))
     return x / scale, scale
 

@@ -40,7 +40,8 @@ class CompoundNMT(NeuralEncoder):
     """Compound-attention translation (Cífka and Bojar 2018): an encoder that translates.
 
     `fit(source, target)` trains it on sentences and their translations. The decoder reads a sentence only
-    through its embedding, which `encode` returns; with the architectures "attn" and "trf" there is none.
+    through its embedding, which `encode` returns; with the architectures "attn" and "trf" there is none. It
+    is made to translate: as embeddings of sentences, those of `Average` are better.
 
     Args:
         vectors: Word vectors that initialise the source word table; None: random ones. The table is trained.

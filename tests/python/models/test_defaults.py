@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from importlib import resources
 
 import numpy as np
 import pytest
@@ -138,6 +139,15 @@ def unseen(count=400):
     """Sentences of a small language: training and test."""
     rows = [text for text, _ in phrases()]
     return rows[:-count], rows[-count:]
+
+
+def test_words_count_more_than_positions_at_the_start():
+    """Cosines of an untrained MeanMaxAAE are near those of the averages of the words."""
+    books = resources.files("sentencode") / "data/demo_sentences.txt"
+    text = books.read_text(encoding="utf-8").splitlines()
+    encoder = made("MeanMaxAAE", max_steps=1, max_epochs=None, learning_rate=1e-30).fit(text, valid=None)
+    ours, average = (e.similarity(text[:50], text[50:100]).ravel() for e in (encoder, se.Average(VECTORS)))
+    assert np.corrcoef(ours, average)[0, 1] > 0.7  # with sinusoids: 0.1
 
 
 @pytest.mark.slow

@@ -205,7 +205,9 @@ def test_fit_says_what_it_does_and_how_good_it_is(capsys, tmp_path, monkeypatch)
     fitted(fit={**fit, "checkpoints": tmp_path}, max_epochs=2)
     shown = capsys.readouterr().err
     assert "GeneralizedPooling: 192 examples, 48 for validation; up to 24 steps, about " in shown
-    assert f"; checkpoints in {tmp_path}: the same call continues a stopped run; a classifier of so few" in shown
+    assert (
+        f"; checkpoints in {tmp_path}: the same call continues a stopped run; a classifier of so few" in shown
+    )
     assert "GeneralizedPooling: validation accuracy " in shown
     assert " (majority class 0.5), the best of 2 validations; 24 steps, " in shown
     fitted(fit={**fit, "valid": None}, max_epochs=1)

@@ -524,7 +524,9 @@ def test_says_how_good_the_student_is(capsys, monkeypatch):
     monkeypatch.setattr(distillation, "is_interactive", lambda: True)
     student = distill(Teacher(), sentences, cache=False)
     shown = capsys.readouterr().err
-    assert f"student: {len(student.vectors)} words, 20 dimensions, from {student.sentences} sentences" in shown
+    assert (
+        f"student: {len(student.vectors)} words, 20 dimensions, from {student.sentences} sentences" in shown
+    )
     assert f"a cosine of {student.cosine:.2f} with the teacher's" in shown
     assert "Evaluate it: sentencode.evaluate(" in shown
     se.WordVectors.distill(Teacher(), sentences, cache=False, progress=False)
