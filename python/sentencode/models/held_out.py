@@ -20,8 +20,8 @@ def held_out(
 ) -> tuple[Examples, Examples] | None:
     """Return the examples to train on and those to validate on; None for less than ten examples.
 
-    A fraction that is less than 50 examples becomes 50, but at most a fifth of all; the maximum is 10,000, and
-    2,000 in blocks.
+    A fraction that is less than 50 examples becomes 50, but at most a fifth of all; the maximum is 10,000,
+    and 2,000 in blocks.
 
     Args:
         examples: All examples.
