@@ -123,8 +123,10 @@ ENCODERS = {
 @pytest.mark.parametrize("kind", ENCODERS)
 def test_exported_encoders(tmp_path, kind, form, dtype):
     encoder = ENCODERS[kind](se.WordVectors.default())
-    if (kind, form, dtype) == ("unit", "sentence-transformers", "float16"):
-        pytest.skip("refused")
+    if form == "sentence-transformers" and ("pieces" in kind or (kind, dtype) == ("unit", "float16")):
+        with pytest.raises((NotImplementedError, ValueError), match=r"counts 1 tokens|divides zero"):
+            encoder.export(tmp_path / "model", format=form, dtype=dtype)
+        return
     encoder.export(tmp_path / "model", format=form, dtype=dtype)
     read = of_model2vec if form == "model2vec" else of_sentence_transformers
     theirs = read(tmp_path / "model")
