@@ -225,7 +225,7 @@ class LinearEncoder(CoreEncoder):
             bool(tokenizer.core(lowercase=not vectors.cased).lowercase),
             self._options().get("normalize") is True,
             self._export_notes,
-            BUILT_IN if vectors.fingerprint == WordVectors.default(oov=vectors.oov).fingerprint else {},
+            BUILT_IN if vectors.fingerprint == WordVectors.default().fingerprint else {},
         )
 
     def _linear(self, rows: Floats) -> Floats:
