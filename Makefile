@@ -76,12 +76,15 @@ test-scale: $(stamps)/scale  ## Tests on Ray, Spark and Dask, which it installs 
 	.venv-scale/bin/python -m pytest tests/python/docs tests/notebooks tests/python/test_examples.py \
 	  -k scale -m "not engine" $(PYTEST_ARGS)
 
-# A separate environment: these packages bring plugins of pytest, and 500 MB.
+# A separate environment: these packages bring plugins of pytest, and 1.4 GB. Warnings of examples are other libraries'.
 .PHONY: test-contracts
-test-contracts: $(stamps)/contracts  ## Suites of LangChain, Haystack, openai, mteb, model2vec and sentence-transformers, which it installs
-	.venv-contracts/bin/python -m pytest tests/python/contracts tests/python/test_sentence_transformers.py \
-	  tests/notebooks -k 'not notebooks or static_models' \
-	  -o asyncio_mode=auto -o asyncio_default_fixture_loop_scope=function $(PYTEST_ARGS)
+test-contracts: contracts := .venv-contracts/bin/python -m pytest -o asyncio_mode=auto -o asyncio_default_fixture_loop_scope=function
+test-contracts: $(stamps)/contracts  ## Suites and tokenizers of LangChain, openai, mteb, model2vec and others, which it installs
+	$(contracts) tests/python/contracts tests/python/test_sentence_transformers.py \
+	  tests/notebooks -k 'not notebooks or static_models' $(PYTEST_ARGS)
+	$(contracts) tests/python/text -k 'minilm or published' $(PYTEST_ARGS)
+	$(contracts) tests/python/docs tests/python/test_examples.py -W ignore \
+	  -k 'test_code_prints and (integrations or static_models or models.md) or in_another_library or topics' $(PYTEST_ARGS)
 
 .PHONY: test-gpu
 test-gpu: $(stamps)/full  ## Tests that need a GPU, and a build against a torch with CUDA

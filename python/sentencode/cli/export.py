@@ -19,7 +19,7 @@ NAME = "export"
 HELP = "export an encoder for model2vec or sentence-transformers"
 EXAMPLE = """
 sentencode export student.sentencode student/ --dtype int8 --license mit --teacher all-MiniLM-L6-v2
-sentencode export sif.sentencode sif/ --format sentence-transformers
+sentencode export sif.sentencode sif/ --format sentence-transformers --scores sif.json
 """
 
 _CARD = {
@@ -39,6 +39,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--format {model2vec,sentence-transformers}": ("model2vec", "the library that loads the folder"),
         "--dtype {float32,float16,int8}": ("float32", "numbers of the table"),
         **_CARD,
+        "--scores REPORT": (
+            Path,
+            "report of MODEL by `sentencode evaluate --out`; its scores are in the model card",
+        ),
         "--overwrite": (False, "replace FOLDER"),
     }
     add_options(parser, options)
@@ -51,7 +55,26 @@ def run(options: argparse.Namespace) -> None:
     encoder = load(options.model)
     if not hasattr(encoder, "export"):
         raise UsageError(f"{options.model}: {type(encoder).__name__} is not an average of word vectors")
+    if options.scores is not None:
+        card["scores"] = _scores(options.scores, encoder.fingerprint())
     encoder.export(
         options.folder, format=options.format, dtype=options.dtype, card=card, overwrite=options.overwrite
     )
     print(f"{options.folder}: {type(encoder).__name__} of {encoder.dim} dimensions for {options.format}")
+
+
+def _scores(path: Path, fingerprint: str) -> dict[str, Any]:
+    """The scores in the report of an encoder, with their intervals."""
+    from ..evaluation import Report
+
+    report = Report.load(path)
+    if report.facts.get("fingerprint") != fingerprint:
+        raise UsageError(f"{path}: the report of another encoder, {report.encoder}")
+    if report.level != "95 %":
+        raise UsageError(f"{path}: intervals of {report.level}; model cards have those of 95 %")
+    return {
+        f"{task}, {key}": round(score, 2)
+        if interval is None
+        else [round(value, 2) for value in (score, interval.low, interval.high)]
+        for task, key, score, interval in report.rows()
+    }

@@ -22,6 +22,7 @@ from ..core_encoder import (
     plain,
 )
 from ..errors import NotFittedError
+from ..static_models.card import BUILT_IN
 from ..static_models.folded import Folded, Format
 from ..static_models.hub import upload
 from ..static_models.writing import Dtype, write_folded
@@ -144,11 +145,12 @@ class LinearEncoder(CoreEncoder):
 
         Args:
             path: Folder.
-            format: "model2vec", also for its ports to other languages, or "sentence-transformers".
+            format: "model2vec" or "sentence-transformers".
             dtype: Type of the table: "float32", "float16", or "int8" with a scale for each row.
             card: What only you know, for the model card README.md, all optional: "name" on the Hub,
                 "license", "language", "teacher", "sentences", "scores" (by task; a number, or the score, and
-                the lower and upper end of its interval), "limits".
+                the lower and upper end of its interval), "limits". For the built-in vectors, licence,
+                language, teacher and sentences are known.
             overwrite: Whether to replace an existing folder.
 
         Raises:
@@ -223,6 +225,7 @@ class LinearEncoder(CoreEncoder):
             bool(tokenizer.core(lowercase=not vectors.cased).lowercase),
             self._options().get("normalize") is True,
             self._export_notes,
+            BUILT_IN if vectors.fingerprint == WordVectors.default().fingerprint else {},
         )
 
     def _linear(self, rows: Floats) -> Floats:

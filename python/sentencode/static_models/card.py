@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-__all__ = ["FACTS", "checked_facts", "model_card"]
+__all__ = ["BUILT_IN", "FACTS", "checked_facts", "model_card"]
 
 # What the author knows: keys of `card`, and their headings.
 FACTS = {
@@ -17,6 +17,14 @@ FACTS = {
     "sentences": "Sentences that it was fitted to",
     "scores": "Scores",
     "limits": "Limits",
+}
+
+# The same of the built-in word vectors, as docs/default_vectors.md describes them.
+BUILT_IN = {
+    "license": "apache-2.0",
+    "language": "en",
+    "teacher": "sentence-transformers/all-MiniLM-L6-v2",
+    "sentences": "Word vectors: 200,000 sentences of Wikipedia, public-domain books and captions of COCO.",
 }
 
 _LOAD = {

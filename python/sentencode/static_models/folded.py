@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -29,6 +30,7 @@ class Folded:
         lowercase: Whether that lower-cases.
         normalize: Whether embeddings are divided by their norms.
         notes: How the average differs from the encoder.
+        facts: What is known of the word vectors, for the model card.
     """
 
     name: str
@@ -39,3 +41,4 @@ class Folded:
     lowercase: bool
     normalize: bool
     notes: tuple[str, ...] = ()
+    facts: Mapping[str, str] = field(default_factory=dict)

@@ -47,7 +47,7 @@ def write_folded(
             "without known words; use 'float32' or 'int8'"
         )
     target = as_path(path)
-    facts = {"name": target.name, **checked_facts(card or {})}
+    facts = {"name": target.name, **encoder.facts, **checked_facts(card or {})}
     subwords = encoder.tokenizer.subwords is not None
     tokenizer, rows = (subword_rows if subwords else _word_rows)(encoder, form)
     table = {

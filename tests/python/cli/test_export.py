@@ -48,6 +48,21 @@ def test_folders_are_evaluated(saved, tmp_path, capsys):
     assert "mine" in capsys.readouterr().out
 
 
+def test_the_model_card_has_the_scores_of_a_report(saved, tmp_path, fails):
+    report, task, other = tmp_path / "report.json", tmp_path / "mine.tsv", tmp_path / "other.sentencode"
+    task.write_text("".join(f"{i}\tthe whale\t{w}\n" for i, w in enumerate(["sea", "ship", "she", "storm"])))
+    evaluate = ["evaluate", "--encoder", str(saved), "--tsv", f"similarity={task}", "--out", str(report)]
+    assert main([*evaluate, "--quiet", "--resamples", "50"]) == 0
+    command = ["export", str(saved), str(tmp_path / "sif"), "--scores", str(report)]
+    assert main(command) == 0
+    ((_, key, score, interval),) = se.evaluation.Report.load(report).rows()
+    text = (tmp_path / "sif" / "README.md").read_text()
+    expected = f"| mine, {key} | {score:.4g} (95 % interval {interval.low:.4g} to {interval.high:.4g}) |"
+    assert expected in text
+    se.Average(se.WordVectors.default()).save(other)
+    fails(["export", str(other), str(tmp_path / "b"), "--scores", str(report)], "of another encoder", 2)
+
+
 def test_other_encoders_are_refused(tmp_path, fails):
     laes = tmp_path / "laes.sentencode"
     se.LAES(se.WordVectors.default(), hidden=4).fit(LINES).save(laes)

@@ -109,3 +109,16 @@ def test_the_table_is_mapped(tmp_path):
         file.seek(-TABLE.nbytes, 2)
         file.write((2 * TABLE).tobytes())
     np.testing.assert_array_equal(encoder.encode("cat"), 2 * before)
+
+
+@pytest.mark.parametrize("opened", [False, True])
+def test_files_are_encoded_in_shards(tmp_path, opened, monkeypatch):
+    pytest.importorskip("pyarrow")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder = write_model2vec(tmp_path / "model")
+    encoder = se.load(folder)
+    (tmp_path / "in.txt").write_text("\n".join(TEXTS) + "\n")
+    se.scale.encode(
+        encoder if opened else folder, tmp_path / "in.txt", tmp_path / "out", workers=1, shard_size=50
+    )
+    np.testing.assert_array_equal(se.scale.Embeddings(tmp_path / "out").to_numpy(), encoder.encode(TEXTS))

@@ -159,6 +159,10 @@ def test_the_model_card_has_what_is_known(vectors, tmp_path):
         'from_pretrained("me/student")',
     ):
         assert part in text
+    se.Average(se.WordVectors.default()).export(tmp_path / "built-in", card={"license": "mit"})
+    text = (tmp_path / "built-in" / "README.md").read_text()
+    for part in ('license: "mit"', 'language: "en"', "MiniLM-L6-v2\n\n## Sentences", "200,000 sentences of"):
+        assert part in text
     se.SIF(vectors).fit(SENTENCES).export(tmp_path / "sif")
     assert "not set to zero" in (tmp_path / "sif" / "README.md").read_text()
     assert "## Teacher" not in (tmp_path / "sif" / "README.md").read_text()

