@@ -51,6 +51,7 @@ def main() -> None:
     parser.add_argument("--data", required=True, help="SentEval's data folder")
     parser.add_argument("--text", required=True, nargs="+", help="sentences in order")
     parser.add_argument("--encoder", required=True, choices=CANDIDATES)
+    parser.add_argument("--vectors", help="word vectors instead of the built-in ones")
     parser.add_argument("--minutes", type=float, default=3.0)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--options", type=json.loads, nargs="+", help="other candidates, as JSON")
@@ -60,24 +61,30 @@ def main() -> None:
     tasks = {name: load_task(name, args.data) for name in (*COSINES, "SST2", "TREC")}
     clean = Decontaminator(list(tasks.values()))
     text = [line for part in Corpus.from_files(args.text).documents() for line in (*clean(part), "")]
+    vectors = se.WordVectors.load(args.vectors) if args.vectors else se.WordVectors.default()
     done = [json.loads(line) for line in args.out.read_text().splitlines()] if args.out.exists() else []
     for options in args.options or [UNTRAINED, {}, *CANDIDATES[args.encoder]]:
         if any(row["options"] == options and row["minutes"] == args.minutes for row in done):
             continue
         row = {"encoder": args.encoder, "options": options, "minutes": args.minutes}
-        row |= evaluated(args.encoder, options, args.minutes, text, tasks)
+        row |= evaluated(args.encoder, vectors, options, args.minutes, text, tasks)
         with args.out.open("a") as file:
             file.write(json.dumps(row) + "\n")
         print(json.dumps(row), flush=True)
 
 
 def evaluated(
-    kind: str, options: Options, minutes: float, text: list[str], tasks: dict[str, Task]
+    kind: str,
+    vectors: se.WordVectors,
+    options: Options,
+    minutes: float,
+    text: list[str],
+    tasks: dict[str, Task],
 ) -> Options:
     """Trains an encoder, and returns its scores."""
     is_trained = "max_steps" not in options
     limit = {"max_minutes": minutes} if is_trained else {}
-    encoder = getattr(models, kind)(se.WordVectors.default(), **limit, **options)
+    encoder = getattr(models, kind)(vectors, **limit, **options)
     begin = time.perf_counter()
     encoder.fit(text, show_progress_bar=False, valid="auto" if is_trained else None)
     row: Options = {"seconds": round(time.perf_counter() - begin)}
