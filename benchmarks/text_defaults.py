@@ -29,7 +29,7 @@ from sentencode.text.corpus import Corpus
 Options = dict[str, Any]
 
 UNTRAINED: Options = {"max_steps": 1, "max_epochs": None, "learning_rate": 1e-30}
-RATES: list[Options] = [{"learning_rate": rate} for rate in (3e-4, 3e-3)]
+RATES: list[Options] = [{"learning_rate": rate} for rate in (3e-4, 1e-3, 3e-3)]
 SINUSOIDAL: Options = {"positions": "sinusoidal"}
 CANDIDATES: dict[str, list[Options]] = {
     "MeanMaxAAE": [*RATES, SINUSOIDAL, {**SINUSOIDAL, **UNTRAINED}, {"unit_words": True}],
@@ -64,9 +64,10 @@ def main() -> None:
     vectors = se.WordVectors.load(args.vectors) if args.vectors else se.WordVectors.default()
     done = [json.loads(line) for line in args.out.read_text().splitlines()] if args.out.exists() else []
     for options in args.options or [UNTRAINED, {}, *CANDIDATES[args.encoder]]:
-        if any(row["options"] == options and row["minutes"] == args.minutes for row in done):
-            continue
         row = {"encoder": args.encoder, "options": options, "minutes": args.minutes}
+        row["vectors"] = args.vectors and Path(args.vectors).name
+        if any(row.items() <= other.items() for other in done):
+            continue
         row |= evaluated(args.encoder, vectors, options, args.minutes, text, tasks)
         with args.out.open("a") as file:
             file.write(json.dumps(row) + "\n")

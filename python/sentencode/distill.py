@@ -19,6 +19,11 @@ __all__ = ["Student", "distill", "teacher_key", "teacher_named", "teacher_rows"]
 class Student(distillation.Student):
     """A distilled encoder, and how well it was fitted: `vectors.distillation.Student` has the fields."""
 
+    @classmethod
+    def of(cls, student: distillation.Student) -> Student:
+        """The same, with vectors in Python."""
+        return cls(**{**vars(student), "vectors": WordVectors(student.vectors)})
+
     @property
     def encoder(self) -> Average:
         """The student: the average of its vectors, with its tokenizer."""
@@ -28,8 +33,9 @@ class Student(distillation.Student):
 @wraps(distillation.distill)
 def distill(*args: Any, **options: Any) -> Student:
     """`WordVectors.distill`, with word pieces by default, and a report of the fit."""
-    student = distillation.distill(*args, **options)
-    return Student(**{**vars(student), "vectors": WordVectors(student.vectors)})
+    student = Student.of(distillation.distill(*args, **options))
+    distillation.say_result(student, options.get("progress"), "student.encoder")
+    return student
 
 
 def teacher_named(name: str, *, bfloat16: bool = False) -> Any:

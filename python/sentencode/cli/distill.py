@@ -62,8 +62,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     from itertools import islice
 
-    from ..distill import distill, teacher_named
+    from ..distill import Student, teacher_named
     from ..text.corpus import Corpus
+    from ..vectors.distillation import distill
 
     inputs = [file for corpus in options.sentences for file in sources.files_of(corpus)]
     words: Any = str(options.words) if options.words in map(Path, ("words", "wordpieces", "both")) else None
@@ -74,7 +75,7 @@ def run(options: argparse.Namespace) -> None:
     corpus: Any = Corpus.from_files(options.sentences)
     if options.limit is not None:
         corpus = list(islice(corpus, options.limit))
-    student = distill(
+    distilled = distill(
         teacher_named(options.teacher, bfloat16=options.bfloat16),
         corpus,
         words,
@@ -87,6 +88,7 @@ def run(options: argparse.Namespace) -> None:
         progress=not options.quiet,
         **({} if options.max_words is None else {"max_words": options.max_words}),
     )
+    student = Student.of(distilled)
     student.encoder.save(options.out)
     print(f"{options.out}: {student.summary}")
     print(

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import MajorityWarning, StillImprovingWarning, TrainingWarning
-from .table_training import Split, TableTraining, Trial
+from .table_training import Split, TableTraining, Trial, classes_of
 
 __all__ = ["TableReport"]
 
@@ -35,6 +35,7 @@ class TableReport:
     ) -> None:
         self.training, self.trial, self.initial = training, trial, training.trials[0]
         self.held_out = sum(len(held_out) for _, held_out in splits)
+        self.is_weighted = labels is not None and bool((labels.sum(axis=1) != 1).any())
         self.majority = None if labels is None else _majority(labels, splits)
 
     def result(self) -> str:
@@ -58,7 +59,8 @@ class TableReport:
             yield (
                 f"on {self.held_out} held-out examples, the accuracy is {trial.accuracy:.3f}, no better than "
                 f"always predicting the most frequent class, {majority:.3f}: give more examples or other "
-                "vectors, or, if classes are skewed, class_weight='balanced' in head",
+                "vectors"
+                + ("" if self.is_weighted else ", or class_weight='balanced' if classes are skewed"),
                 MajorityWarning,
             )
         tried = [other for other in self.training.trials if other.word_dropout == trial.word_dropout]
@@ -80,6 +82,10 @@ class TableReport:
 
 def _majority(labels: npt.NDArray[np.float32], splits: Sequence[Split]) -> float:
     """Accuracy on the held-out examples of always predicting the most frequent class."""
-    classes = labels.argmax(axis=1)
-    right = [np.mean(classes[held_out] == np.bincount(classes[train]).argmax()) for train, held_out in splits]
-    return float(np.mean(right))
+    shares = []
+    for train, held_out in splits:
+        classes, weights = classes_of(labels[train])
+        majority = np.bincount(classes, weights=weights).argmax()
+        classes, weights = classes_of(labels[held_out])
+        shares.append(np.average(classes == majority, weights=weights))
+    return float(np.mean(shares))

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from .. import _core
 from ..threads import num_threads
 
-__all__ = ["Best", "Split", "TableTraining", "Trial"]
+__all__ = ["Best", "Split", "TableTraining", "Trial", "classes_of"]
 
 Floats = npt.NDArray[np.float32]
 Indices = npt.NDArray[np.int64]
@@ -31,17 +31,17 @@ class Trial:
 
     Attributes:
         loss: Mean validation loss; with cross-validation, the mean over the parts.
-        accuracy: The same of the accuracy; None for heads that are no classifiers.
         epochs: Passes over the examples; 0: the table is the initial one.
         word_dropout: Probability that a word was left out.
         c: Inverse penalty of the linear head that training began with; None for heads without weights.
+        accuracy: Mean validation accuracy, with the weights of the classes; None for other heads.
     """
 
     loss: float
-    accuracy: float | None
     epochs: int
     word_dropout: float
     c: float | None
+    accuracy: float | None = None
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,12 @@ class Best:
     trial: Trial
     table: Floats | None
     head: Any
+
+
+def classes_of(y: Floats) -> tuple[Indices, Floats]:
+    """The classes of labels [n, classes], and the weights of the examples, which are not all zero."""
+    weights = y.sum(axis=1)
+    return y.argmax(axis=1), weights if weights.any() else np.ones_like(weights)
 
 
 class TableTraining:
@@ -90,8 +96,13 @@ class TableTraining:
         self._lock, self._stopped = threading.Lock(), threading.Event()
 
     @property
+    def is_classifier(self) -> bool:
+        """Whether the head is a classifier."""
+        return bool(self.head["kind"] == "Classifier")
+
+    @property
     def is_late(self) -> bool:
-        """Whether nothing new is begun."""
+        """Whether the deadline has passed."""
         return time.monotonic() > self.deadline
 
     def run(self, splits: Sequence[Split], word_dropouts: tuple[float, ...], refit: bool) -> None:
@@ -154,24 +165,20 @@ class TableTraining:
         best = int(losses.argmin())
         c = penalties[best] if self.head.get("outputs") else None
         heads = [heads[best][1] for heads in fitted]
-        probes = [self._trainer(head, train, 0.0) for head, (train, _) in zip(heads, splits, strict=True)]
-        return Trial(float(losses[best]), self._accuracy(probes, splits), 0, 0.0, c), heads
+        trial = Trial(float(losses[best]), 0, 0.0, c)
+        if self.is_classifier and all(len(held_out) for _, held_out in splits):
+            probes = [self._trainer(head, train, 0.0) for head, (train, _) in zip(heads, splits, strict=True)]
+            trial = replace(trial, accuracy=self._accuracy(probes, splits))
+        return trial, heads
 
-    def _accuracy(self, trainers: Sequence[Any], splits: Sequence[Split]) -> float | None:
+    def _accuracy(self, trainers: Sequence[Any], splits: Sequence[Split]) -> float:
         """The mean accuracy of a classifier on the held-out examples."""
-        if self.head["kind"] != "Classifier" or any(len(held_out) == 0 for _, held_out in splits):
-            return None
-        return float(
-            np.mean(
-                [
-                    np.mean(
-                        trainer.head.predict(trainer.embeddings(held_out)).argmax(axis=1)
-                        == self.y[held_out].argmax(axis=1)
-                    )
-                    for trainer, (_, held_out) in zip(trainers, splits, strict=True)
-                ]
-            )
-        )
+        accuracies = []
+        for trainer, (_, held_out) in zip(trainers, splits, strict=True):
+            classes, weights = classes_of(self.y[held_out])
+            predicted = trainer.head.predict(trainer.embeddings(held_out)).argmax(axis=1)
+            accuracies.append(np.average(predicted == classes, weights=weights))
+        return float(np.mean(accuracies))
 
     def _fit_head(
         self, train: Indices, held_out: Indices, penalties: tuple[float, ...]
@@ -208,7 +215,7 @@ class TableTraining:
                 trainer.epoch(train)
                 self._report(len(train))
                 losses.append(trainer.mean_loss(held_out))
-            accuracy = self._accuracy(trainers, splits)
+            accuracy = self._accuracy(trainers, splits) if self.is_classifier else None
             trial = replace(start, loss=float(np.mean(losses)), accuracy=accuracy, epochs=epoch)
             self._offer(Best(trial, trainers[0].table, trainers[0].head))
             worse = 0 if trial.loss < least else worse + 1

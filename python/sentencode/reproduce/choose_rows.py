@@ -222,7 +222,7 @@ _LEARNERS: dict[str, Callable[[Bench], Learner]] = {
     "GeneralizedPooling": lambda _: Learner(models.GeneralizedPooling(WordVectors.default(), seed=SEED)),
     "word vectors, logistic regression": _frozen(lambda b: Average(b.given_vectors())),
     "word vectors, TrainedAverage": lambda b: Learner(TrainedAverage(b.given_vectors(), seed=SEED)),
-    "WordLlama, logistic regression": _frozen(lambda b: wordllama(b)),
+    "WordLlama, logistic regression": _frozen(lambda _: wordllama()),
     "student, logistic regression": _frozen(Bench.loaded_student),
     "student, TrainedAverage": lambda b: Learner(TrainedAverage(b.loaded_student(), seed=SEED)),
     "teacher, logistic regression": _frozen(Bench.loaded_teacher),

@@ -28,7 +28,7 @@ from .stages import StageProgress, stage
 from .student_words import StudentWords, Words, student_words
 from .tables import Storage, table_of
 
-__all__ = ["PENALTIES", "RIDGES", "Student", "distill", "teacher_key", "teacher_rows"]
+__all__ = ["PENALTIES", "RIDGES", "Student", "distill", "say_result", "teacher_key", "teacher_rows"]
 
 _LOG = logging.getLogger("sentencode")
 
@@ -43,7 +43,6 @@ _HELD_OUT = 4096  # at most so many sentences choose the penalty
 _COLUMNS = 32  # dimensions of the teacher on which it is chosen
 _PROBES = 32  # sentences whose embeddings identify a teacher
 _ROUNDING = 1e-4  # relative difference of embeddings that are the same but for rounding
-_NEXT = 'Evaluate it: sentencode.evaluate(encoder, ["STSBenchmark"], data="SentEval/data")'
 _EXPIRY = 7 * 24 * 3600  # seconds after which an unfinished solution is removed
 
 
@@ -213,7 +212,7 @@ def distill(
     table *= weights[:, None]  # makes the plain average the student
     core = table_of(vocabulary.words, table, vocabulary.counts, storage=storage)
     unseen = sum(count == 0 for count in train.counts())
-    student = Student(
+    return Student(
         core,
         penalty,
         ridge,
@@ -227,9 +226,13 @@ def distill(
         iterations,
         tokenizer,
     )
-    if progress is None:
-        say(is_interactive(), f"student: {student.summary}\n{_NEXT}")
-    return student
+
+
+def say_result(student: Student, progress: bool | StageProgress | None, encoder: str) -> None:
+    """Says how good a student is, where progress is shown, and what evaluates it: `encoder`, in Python."""
+    if progress is None or progress is True:
+        following = f'Evaluate it: sentencode.evaluate({encoder}, ["STSBenchmark"], data="SentEval/data")'
+        say(progress is True or is_interactive(), f"student: {student.summary}\n{following}")
 
 
 def teacher_key(teacher: Any, sentences: list[str]) -> str:

@@ -18,7 +18,7 @@ StageProgress = Callable[[str, int, int], None]  # name of the stage, progress, 
 def stage(name: str, progress: bool | StageProgress | None, unit: str = "") -> Iterator[Progress | None]:
     """Yield a progress callback for a stage: the caller's, that of a bar with this unit, or None.
 
-    Without a choice of the caller's (None), somebody who watches sees a bar after a second.
+    None: a bar after a second in a terminal or a notebook.
     """
     if callable(progress):
         yield partial(progress, name)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..checks import checked_str, checked_words
-from .distillation import distill
+from .distillation import distill, say_result
 from .load import load
 from .lookup import Lookup, Subwords
 from .student_words import Words
@@ -400,6 +400,7 @@ class WordVectors(Lookup):
             cache=cache,
             progress=progress,
         )
+        say_result(student, progress, "sentencode.Average(vectors)")
         return cls(student.vectors)
 
     @classmethod

@@ -57,8 +57,8 @@ def test_the_model_card_has_the_scores_of_a_report(saved, tmp_path, fails):
     assert main(command) == 0
     ((_, key, score, interval),) = se.evaluation.Report.load(report).rows()
     text = (tmp_path / "sif" / "README.md").read_text()
-    expected = f"| mine, {key} | {score:.4g} (95 % interval {interval.low:.4g} to {interval.high:.4g}) |"
-    assert expected in text
+    value, low, high = (f"{round(number, 2):g}" for number in (score, interval.low, interval.high))
+    assert f"| mine, {key} | {value} (95 % interval {low} to {high}) |" in text
     se.Average(se.WordVectors.default()).save(other)
     fails(["export", str(other), str(tmp_path / "b"), "--scores", str(report)], "of another encoder", 2)
 

@@ -91,15 +91,16 @@ def test_rows_of_real_lines(tmp_path, local_text, monkeypatch):
         encoder = se.load(folder)
         ours, exact = encoder.encode(lines), exact_rows(encoder, folder, lines)
         theirs = np.asarray(opened(library, folder)(lines))
-        apart, own, other = distances(ours, theirs), distances(ours, exact), distances(theirs, exact)
+        distance = distances(ours, theirs)
+        our_error, library_error = distances(ours, exact), distances(theirs, exact)
         logging.getLogger(__name__).info(
-            f"{name}: {len(lines):,} lines; ours and {library}: at most {apart.max():.1e}, "
-            f"{(apart > 1e-6).sum()} above 1e-6; ours and float64: {own.max():.1e}; "
-            f"{library} and float64: {other.max():.1e}, {(other > 1e-6).sum()} above 1e-6"
+            f"{name}: {len(lines):,} lines; ours and {library}: at most {distance.max():.1e}, "
+            f"{(distance > 1e-6).sum()} above 1e-6; ours and float64: {our_error.max():.1e}; "
+            f"{library} and float64: {library_error.max():.1e}, {(library_error > 1e-6).sum()} above 1e-6"
         )
-        assert own.max() <= 1e-6
+        assert our_error.max() <= 1e-6
         # Other tokens would change embeddings by more than 1e-3.
-        inexact = other > limit
+        inexact = library_error > limit
         assert inexact.sum() < 20
-        assert other.max() < 1e-3
-        assert (apart[~inexact] <= limit).all()
+        assert library_error.max() < 1e-3
+        assert (distance[~inexact] <= limit).all()

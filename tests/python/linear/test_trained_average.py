@@ -92,6 +92,20 @@ def test_held_out_accuracy():
     assert encoder.trial_.accuracy == pytest.approx(encoder.score(*others))
 
 
+@pytest.mark.parametrize("weights", ["balanced", {"up": 1.0, "down": 0.0}], ids=["balanced", "one class"])
+def test_accuracies_have_the_weights_of_the_classes(weights):
+    sentences, y = opinions(1500)
+    keep = (y == "up") | (np.arange(len(y)) % 10 == 0)  # one in eleven is down
+    sentences, y = [text for text, kept in zip(sentences, keep, strict=True) if kept], y[keep]
+    others, others_y = opinions(400, seed=1)
+    head = {"kind": "Classifier", "class_weight": weights}
+    encoder = se.TrainedAverage(VECTORS, head=head).fit(sentences, y, valid=(others, others_y))
+    right = encoder.predict(others) == others_y
+    factor = weights if isinstance(weights, dict) else {name: 1 / np.sum(others_y == name) for name in set(y)}
+    expected = np.average(right, weights=[factor[name] for name in others_y])
+    assert encoder.trial_.accuracy == pytest.approx(expected, abs=1e-6)
+
+
 def test_warns_where_it_could_be_better():
     examples = opinions(1200)
     options = {"max_epochs": 3, "learning_rate": 1e-3, "head_learning_rate": 1e-4}

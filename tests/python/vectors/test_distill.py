@@ -528,6 +528,8 @@ def test_says_how_good_the_student_is(capsys, monkeypatch):
         f"student: {len(student.vectors)} words, 20 dimensions, from {student.sentences} sentences" in shown
     )
     assert f"a cosine of {student.cosine:.2f} with the teacher's" in shown
-    assert "Evaluate it: sentencode.evaluate(" in shown
+    assert "Evaluate it: sentencode.evaluate(student.encoder, " in shown
+    se.WordVectors.distill(Teacher(), sentences, cache=False, progress=True)
+    assert "Evaluate it: sentencode.evaluate(sentencode.Average(vectors), " in capsys.readouterr().err
     se.WordVectors.distill(Teacher(), sentences, cache=False, progress=False)
     assert not capsys.readouterr().err
