@@ -185,9 +185,9 @@ class MeanMaxAAE(_LatentAttention):
     """The mean-max attention autoencoder (Zhang et al. 2018).
 
     Self-attention encodes the words; the mean and the maximum of its outputs are the sentence embedding; a
-    decoder that attends to these two reconstructs the sentence. After minutes of training, classifiers of the
-    embeddings are as good as those of `Average`, and cosines worse than those of an untrained one;
-    `Whitening` makes them better.
+    decoder that attends to these two reconstructs the sentence. From the built-in vectors, three minutes
+    of training make classifiers of the embeddings as good as those of `Average`, thirty minutes better;
+    cosines get worse than those of an untrained one.
 
     Args:
         vectors: Word vectors.
