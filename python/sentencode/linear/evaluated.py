@@ -31,7 +31,7 @@ class Evaluated:
         fitted = self._sif._sibling(type(self._sif), **{**params, "statistics": "fit"})
         fitted._forget()
         for side in sides:
-            fitted.partial_fit(side)
+            fitted.partial_fit(side, show_progress_bar=False)
         if fitted._model.statistics()["count"] > 0:
             return fitted, sides
         # Without known words, all embeddings are zero.

@@ -162,7 +162,7 @@ class _Statistics:
     def adding(self) -> Iterator[Callable[[Any], None]]:
         """A context with a function that adds sentences."""
         with self.encoder._learning() as take:
-            yield partial(in_blocks, take=take)
+            yield partial(in_blocks, take=take, show_progress_bar=False)
 
     def add(self, content: bytes) -> None:
         """Adds the sums of another encoder."""
