@@ -4,6 +4,7 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty_like.h>
 
+#include <algorithm>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <utility>
 
@@ -28,6 +29,7 @@ class Local final : public Communicator {
  public:
   int rank() const override { return 0; }
   int size() const override { return 1; }
+  at::Device host_readable(at::Device) const override { return at::kCPU; }
   std::function<void()> begin_all_reduce_mean(const std::vector<at::Tensor>& tensors) override {
     check_mean(tensors);
     return [] {};
@@ -98,6 +100,11 @@ class Group final : public Communicator {
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
+
+  at::Device host_readable(at::Device device) const override {
+    const std::vector<at::Device> devices = group()->getDeviceTypes();
+    return std::ranges::any_of(devices, &at::Device::is_cpu) ? at::Device(at::kCPU) : device;
+  }
 
   std::function<void()> begin_all_reduce_mean(const std::vector<at::Tensor>& tensors) override {
     check_mean(tensors);

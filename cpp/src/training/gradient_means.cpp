@@ -88,7 +88,8 @@ void GradientMeans::finish() {
   std::vector<float> flags;  // for each parameter, whether it has a gradient; whether to send again
   for (const auto& [name, tensor] : parameters_) flags.push_back(tensor.grad().defined() ? 1 : 0);
   flags.push_back(changed_after_send_ ? 1 : 0);
-  const at::Tensor means = at::tensor(flags, at::kFloat).to(parameters_.front().second.device());
+  const at::Device device = communicator_.host_readable(parameters_.front().second.device());
+  const at::Tensor means = at::tensor(flags, at::kFloat).to(device);
   communicator_.all_reduce_mean({means});  // [parameters + 1]
   const at::Tensor on_cpu = means.cpu();
   const float* const fractions = on_cpu.const_data_ptr<float>();

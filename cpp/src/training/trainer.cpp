@@ -60,22 +60,6 @@ class Autocast {
   at::ScalarType dtype_ = at::kFloat;
 };
 
-/// Rethrows the error of a device's allocator with the shape of the batch.
-[[noreturn]] void throw_out_of_memory(const c10::OutOfMemoryError& error, const Batch& batch,
-                                      const BatcherOptions& options, at::Device device) {
-  std::string shape;
-  for (const BatchField& field : batch.fields) shape += concat(shape.empty() ? "" : " and ", field.width);
-  const bool budget = options.mode == BatchMode::token_budget;
-  throw c10::OutOfMemoryError(
-      {__func__, __FILE__, static_cast<std::uint32_t>(__LINE__)},
-      concat("batch ", batch.step, " of epoch ", batch.epoch, " (", batch.numbers.size(),
-             " examples, padded to ", shape, " words) does not fit into the memory of ", device.str(),
-             ". Lower ", budget ? "max_tokens" : "batch_size", " (it is ",
-             budget ? options.max_tokens : options.batch_size,
-             ") and raise accumulate by the same factor, or shorten sentences. ",
-             error.what_without_backtrace()));
-}
-
 }  // namespace
 
 void TrainerOptions::check() const {
@@ -234,7 +218,8 @@ void Trainer::run() {
 void Trainer::measure(double seconds) {
   seconds_ = seconds;
   if (options_.max_minutes == 0 || communicator_->size() == 1) return;
-  const at::Tensor shared = at::full({}, seconds, at::device(device_).dtype(at::kDouble));
+  const at::Device device = communicator_->host_readable(device_);
+  const at::Tensor shared = at::full({}, seconds, at::device(device).dtype(at::kDouble));
   communicator_->broadcast({shared});
   seconds_ = shared.item<double>();
 }
@@ -278,6 +263,24 @@ Loss Trainer::loss_of(const Batch& batch) {
   return model_->loss(to_tensors(batch, device_));
 }
 
+/// Rethrows the error of a device's allocator with the shape of the batch.
+void Trainer::throw_out_of_memory(const c10::OutOfMemoryError& error, const Batch& batch,
+                                  const Batcher& batches) const {
+  std::string shape;
+  for (const BatchField& field : batch.fields) shape += concat(shape.empty() ? "" : " and ", field.width);
+  const BatcherOptions& options = batches.options();
+  const bool trains = &batches == train_.get(), budget = options.mode == BatchMode::token_budget;
+  const std::string which = trains ? concat("batch ", batch.step, " of epoch ", batch.epoch)
+                                   : concat("batch ", batch.step, " of the validation");
+  throw c10::OutOfMemoryError({__func__, __FILE__, static_cast<std::uint32_t>(__LINE__)},
+                              concat(which, " (", batch.numbers.size(), " examples, padded to ", shape,
+                                     " words) does not fit into the memory of ", device_.str(), ". Lower ",
+                                     trains ? "" : "the validation's ", budget ? "max_tokens" : "batch_size",
+                                     " (it is ", budget ? options.max_tokens : options.batch_size, ")",
+                                     trains ? " and raise accumulate by the same factor" : "",
+                                     ", or shorten sentences. ", error.what_without_backtrace()));
+}
+
 /// Refuses sparse_rows without an effect, and sparse gradients without sparse_rows.
 void Trainer::check_sparse() const {
   const NamedTensors& parameters = optimizer_.parameters();
@@ -319,7 +322,7 @@ LossSums Trainer::accumulate_gradients(BatchLoader& batches, GradientMeans& grad
       loss.sum.backward();
       sums.add(loss);
     } catch (const c10::OutOfMemoryError& error) {
-      throw_out_of_memory(error, batch, train_->options(), device_);
+      throw_out_of_memory(error, batch, *train_);
     }
   }
   return sums;

@@ -48,7 +48,12 @@ ValidationReport Trainer::evaluate() {
     for (std::int64_t i = 0; i < valid_->steps(); ++i) {
       poll_interrupt();
       const Batch batch = valid_->batch(0, i);
-      if (!batch.numbers.empty()) sums.add(loss_of(batch));
+      if (batch.numbers.empty()) continue;
+      try {
+        sums.add(loss_of(batch));
+      } catch (const c10::OutOfMemoryError& error) {
+        throw_out_of_memory(error, batch, *valid_);
+      }
     }
     const at::Tensor means = sums.means(*communicator_).cpu();
     const double* values = means.const_data_ptr<double>();

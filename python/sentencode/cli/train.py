@@ -268,7 +268,7 @@ def _process_group(config: Config) -> Iterator[bool]:
     cuda = torch.cuda.is_available() if device == "auto" else str(device).startswith("cuda")
     if cuda:
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
-    init_process_group("nccl" if cuda else "gloo")
+    init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo")
     try:
         yield dist.get_rank() == 0
     finally:

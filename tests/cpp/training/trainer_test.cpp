@@ -34,7 +34,7 @@ class FirstWord : public Model {
   Loss loss(const TensorBatch& batch) override {
     const auto& tokens = batch.fields.at(0);
     if (is_training()) steps_.add_(1);
-    if (is_training() && exhausts)
+    if (is_training() ? exhausts : exhausts_in_validation)
       throw c10::OutOfMemoryError({__func__, __FILE__, __LINE__},
                                   "CUDA out of memory. Tried to allocate 9 GiB");
     if (is_training() && throws) throw std::runtime_error("in the middle of a step");
@@ -56,7 +56,8 @@ class FirstWord : public Model {
   }
   bool has_figures = false;
   std::int64_t calls = 0, breaks_at = 0;  // the step whose loss is not finite
-  bool broken = false, throws = false, empty = false, exhausts = false;
+  bool broken = false, throws = false, empty = false, exhausts = false,
+       exhausts_in_validation = false;
   at::ScalarType product = at::kFloat;  // type of the last matrix product
 
  private:
@@ -119,23 +120,30 @@ TEST_F(TrainerTest, Learns) {
 
 TEST_F(TrainerTest, NamesTheBatchThatDoesNotFitIntoMemory) {
   const auto model = std::make_shared<FirstWord>();
+  TrainerOptions chosen = options(2);
+  chosen.validate_every = 2;
+  const auto training = trainer(model, chosen, nullptr, /*valid=*/true);
+  const auto expect_error = [&](std::string_view begin, std::string_view advice) {
+    try {
+      training->run();
+      FAIL() << "no error";
+    } catch (const c10::OutOfMemoryError& error) {
+      const std::string text = error.what_without_backtrace();
+      EXPECT_TRUE(text.starts_with(begin)) << text;
+      EXPECT_NE(text.find(" examples, padded to "), std::string::npos) << text;
+      EXPECT_NE(text.find(advice), std::string::npos) << text;
+      EXPECT_NE(text.find("Tried to allocate 9 GiB"), std::string::npos) << text;
+    }
+  };
   model->exhausts = true;
-  const auto training = trainer(model, options(2));
-  try {
-    training->run();
-    FAIL() << "no error";
-  } catch (const c10::OutOfMemoryError& error) {
-    const std::string text = error.what_without_backtrace();
-    EXPECT_TRUE(text.starts_with("batch 0 of epoch 0 (")) << text;
-    EXPECT_NE(text.find(" examples, padded to "), std::string::npos) << text;
-    EXPECT_NE(
-        text.find("does not fit into the memory of cpu. Lower batch_size (it is 8) and raise accumulate"),
-        std::string::npos)
-        << text;
-    EXPECT_NE(text.find("Tried to allocate 9 GiB"), std::string::npos) << text;
-  }
+  expect_error("batch 0 of epoch 0 (",
+               "does not fit into the memory of cpu. Lower batch_size (it is 8) and raise accumulate");
   EXPECT_EQ(training->step(), 0);
   model->exhausts = false;
+  model->exhausts_in_validation = true;
+  expect_error("batch 0 of the validation (", "Lower the validation's batch_size (it is 60), or shorten");
+  EXPECT_EQ(training->step(), 2);
+  model->exhausts_in_validation = false;
   training->run();
   EXPECT_EQ(training->step(), 2);
 }

@@ -22,6 +22,10 @@ class Communicator {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
+  /// Where to put small tensors that the host reads after an operation: on the CPU if this communicator can
+  /// send from it, so that the host does not wait for `device`; otherwise on `device`.
+  virtual at::Device host_readable(at::Device device) const = 0;
+
   /// Replaces each floating-point tensor by its mean over all processes.
   void all_reduce_mean(const std::vector<at::Tensor>& tensors) { begin_all_reduce_mean(tensors)(); }
 

@@ -172,6 +172,8 @@ class Trainer {
   void attempt_step(BatchLoader& batches);
   LossSums accumulate_gradients(BatchLoader& batches, GradientMeans& gradients, PendingStep& step);
   Loss loss_of(const Batch& batch);
+  [[noreturn]] void throw_out_of_memory(const c10::OutOfMemoryError& error, const Batch& batch,
+                                        const Batcher& batches) const;
   void check_sparse() const;
   void report_steps();
   void check_finite(const PendingStep& step, const double* figures);
