@@ -46,7 +46,10 @@ __all__ = [
 
 BASELINE = "average, logistic regression"
 SEED = 0
-_NEURAL = ("MeanMaxAAE", "RNNCNN", "SkipThoughts", "LSTMSDAE", "FastSent")
+_NEURAL = (
+    *("MeanMaxAAE", "RAE", "LSTMSDAE", "CNNLSTMAE"),
+    *("SkipThoughts", "RNNCNN", "HierarchicalCNN", "CompositeCNN", "FastSent"),
+)
 WHITENING_SENTENCES = 10_000
 _TIMED_SENTENCES = 10_000
 
