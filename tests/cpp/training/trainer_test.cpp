@@ -56,8 +56,7 @@ class FirstWord : public Model {
   }
   bool has_figures = false;
   std::int64_t calls = 0, breaks_at = 0;  // the step whose loss is not finite
-  bool broken = false, throws = false, empty = false, exhausts = false,
-       exhausts_in_validation = false;
+  bool broken = false, throws = false, empty = false, exhausts = false, exhausts_in_validation = false;
   at::ScalarType product = at::kFloat;  // type of the last matrix product
 
  private:
