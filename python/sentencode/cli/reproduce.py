@@ -94,7 +94,7 @@ class Laes(_Family):
     """
 
     NAME = "laes"
-    TABLES = "I, II, figure-2"
+    TABLES = "I, II, differences, figure-2"
     ROW = "laes-bres"
     HELP = "tables I and II and figure 2 of the linear autoencoder's paper"
     EXAMPLE = """
@@ -106,6 +106,7 @@ sentencode reproduce laes --data SentEval/data --vectors glove.6B.50d.txt --tabl
             str,
             "`word count` lines, or zipf (default: the counts of the vectors, else their order)",
         ),
+        "--encoders FILE ...": (str, "saved encoders to compare with"),
         "--tokenizer {words,whitespace}": ("words", "tokenizer"),
         "--max-length N": (64, "fit to the first N words of each sentence"),
         "--seed N": (1111, "seed of the bootstrap"),

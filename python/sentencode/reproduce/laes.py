@@ -21,8 +21,10 @@ from .._figures import new_figure
 from ..checks import checked_int
 from ..encoder import Encoder
 from ..evaluation import Task, bootstrap_difference, bootstrap_interval, cosine_of_pairs, load_task, pearson
-from ..linear import LAES, SIF, USIF
+from ..files import as_path
+from ..linear import LAES, SIF, USIF, Average
 from ..linear.selection import Selection
+from ..saved import load
 from ..vectors import WordVectors
 from .experiment import Experiment
 from .papers import published
@@ -36,7 +38,13 @@ __all__ = ["FAMILY", "ROWS", "TASKS", "Grids", "Report", "reproduce"]
 
 TASKS = {"SICKRelatedness": "SICK", "STSBenchmark": "STSBenchmark"}  # task -> the paper's name
 SPLITS = ("train", "dev", "test")
-BASELINE = "SIF"  # of the paired differences
+BASELINE = "SIF"  # of the paired differences in table I
+PAIRS = (  # further paired differences
+    ("LAES-RES", "uSIF"),
+    ("LAES-RES", "SIF, evaluated set"),
+    ("LAES-BRES", "LAES-RES"),
+    ("LAES-RECO", "Weighted average"),
+)
 
 
 @dataclass(frozen=True)
@@ -186,6 +194,16 @@ def laes_bres_cat(b: Benchmark) -> Choice:
     return Choice.of(replace(selection, variant="concat", setting=hidden, encoder=encoder))
 
 
+def built_in(_: Benchmark) -> Choice:
+    """Not in the paper: the average of the built-in vectors, a student of a transformer."""
+    return Choice(dict.fromkeys(SPLITS, Average(WordVectors.default())))
+
+
+def saved(file: str | os.PathLike[str], _: Benchmark) -> Choice:
+    """Not in the paper: an encoder that was fitted to other data."""
+    return Choice(dict.fromkeys(SPLITS, load(file)))
+
+
 ROWS: dict[str, Callable[[Benchmark], Choice]] = {
     "Weighted average": weighted_average,
     "SIF": sif,
@@ -197,6 +215,7 @@ ROWS: dict[str, Callable[[Benchmark], Choice]] = {
     "LAES-RES": laes_res,
     "LAES-BRES": laes_bres,
     "LAES-BRES (cat)": laes_bres_cat,
+    "Average of the built-in vectors": built_in,
 }
 
 # --- the tables ---
@@ -235,7 +254,9 @@ class _Table1(Table):
         header = ["model", "n_h paper", "n_h", *splits, f"minus {BASELINE}"]
         for task, name in TASKS.items():
             lines = []
-            for cell in [cell for row in self.rows for cell in report.of(row, task=task)]:
+            given = (result["row"] for result in report.results if result["row"] not in ROWS)
+            rows = dict.fromkeys([*self.rows, *given])
+            for cell in [cell for row in rows for cell in report.of(row, task=task)]:
                 row = cell["row"]
                 paper = figures.get(row.partition(",")[0], {}).get(
                     task, {}
@@ -269,6 +290,24 @@ class _Table2(Table):
         if lines:
             header = ["model", *(column for name in TASKS.values() for column in (name, "n_h"))]
             yield "Table II, test sets, cosine: Pearson x 100", header, lines
+
+
+@dataclass(frozen=True)
+class _Differences(Table):
+    """Differences on the test sets between rows, over the same resamples."""
+
+    rows: Sequence[str]
+
+    def content(self, report: CommonReport) -> Iterator[TableText]:
+        """The table, if there is a difference."""
+        lines = []
+        for row, other in PAIRS:
+            cells = [cell for task in TASKS for cell in report.of(row, task=task)]
+            differences = [cell.get("minus", {}).get(other) for cell in cells]
+            if any(differences):
+                lines.append([f"{row} minus {other}", *map(differing, differences)])
+        if lines:
+            yield "Differences on the test sets: Pearson x 100", ["rows", *TASKS.values()], lines
 
 
 @dataclass(frozen=True)
@@ -309,6 +348,7 @@ FAMILY = Experiment(
     tables={
         "I": _Table1([name for name in ROWS if name != "LAES-BRES (cat)"]),
         "II": _Table2(["LAES-BRES (cat)"]),
+        "differences": _Differences(list(dict.fromkeys(row for pair in PAIRS for row in pair))),
         "figure-2": _Figure2(_FIGURE_ROWS),
     },
     report_class=Report,
@@ -320,6 +360,7 @@ def reproduce(
     vectors: str | os.PathLike[str] | WordVectors,
     *,
     frequencies: Any = None,
+    encoders: Sequence[str | os.PathLike[str]] | None = None,
     tables: Sequence[str] | None = None,
     rows: Sequence[str] | None = None,
     out: str | os.PathLike[str] | None = None,
@@ -339,7 +380,8 @@ def reproduce(
         vectors: Word vectors, or their file.
         frequencies: Source of the word probabilities, as for `SIF`. None: the counts of the vectors, or their
             order where they have none.
-        tables: Names of tables: `"I"`, `"II"`, `"figure-2"`. None: all.
+        encoders: Files of saved encoders to compare with: rows by the names of the files.
+        tables: Names of tables: `"I"`, `"II"`, `"differences"`, `"figure-2"`. None: all.
         rows: Names of `ROWS` in small letters, as in `"laes-bres"`. None: all rows of the tables.
         out: Folder for the results: one JSON file for each row and task, written when it is computed, then
             the tables as `tables.md` and `results.json`, and the figure. None: nothing is written.
@@ -366,6 +408,9 @@ def reproduce(
     resamples = checked_int("resamples", resamples, 1)
     seed = checked_int("seed", seed, 0, 2**64 - 1)
     wanted_tables, wanted_rows = FAMILY.selected(tables, rows)
+    makers: dict[str, Callable[[Benchmark], Choice]] = dict(ROWS)
+    makers |= {as_path(file).stem: functools.partial(saved, file) for file in encoders or ()}
+    wanted_rows += [row for row in makers if row not in ROWS]
     if tables is not None and "figure-2" in wanted_tables and not {*_FIGURE_ROWS} <= {*wanted_rows}:
         raise ValueError(f"figure 2 requires the rows {' and '.join(_FIGURE_ROWS)}")
     needs_matplotlib = out is not None and "figure-2" in wanted_tables and {*_FIGURE_ROWS} <= {*wanted_rows}
@@ -390,10 +435,16 @@ def reproduce(
         "seed": seed,
         "pairs": {name: {split: len(task[split]) for split in SPLITS} for name, task in tasks.items()},
     }
+    if encoders:
+        settings["encoders"] = [file_identity(file) for file in encoders]
     results = Results(out, settings, resume)
     options = {"frequencies": frequencies, "tokenizer": tokenizer}
     todo = (  # one task after the other, because the encoders fitted to one are large
-        (f"{TASKS[name]}, {row}", f"{row} {name}", functools.partial(_cell, benchmark, row, resamples, seed))
+        (
+            f"{TASKS[name]}, {row}",
+            f"{row} {name}",
+            functools.partial(_cell, benchmark, row, makers[row], resamples, seed),
+        )
         for name, task in tasks.items()
         for benchmark in [Benchmark(task, vectors, grids, max_length, options)]
         for row in wanted_rows
@@ -405,9 +456,9 @@ def reproduce(
     return report
 
 
-def _cell(b: Benchmark, row: str, resamples: int, seed: int) -> Result:
+def _cell(b: Benchmark, row: str, make: Callable[[Benchmark], Choice], resamples: int, seed: int) -> Result:
     """The results of a row on a task: scores of every split, and of every pair of the test set."""
-    choice = ROWS[row](b)
+    choice = make(b)
     splits = {}
     for split, encoder in choice.encoders.items():
         gold = b.task[split].labels
@@ -442,17 +493,25 @@ def _identity(frequencies: Any) -> Any:
 
 
 def _differences(cells: Sequence[Result], resamples: int, seed: int) -> None:
-    """Adds to each cell `less`, the difference to the baseline on the test set over the same resamples."""
-    baselines = {cell["task"]: cell for cell in cells if cell["row"] == BASELINE}
+    """Adds differences on the test set over the same resamples: to the baseline, and those of `PAIRS`."""
+    by_row = {(cell["row"], cell["task"]): cell for cell in cells}
+
+    def difference(cell: Result, row: str) -> Result | None:
+        other = by_row.get((row, cell["task"]), cell)
+        both = [scores["splits"]["test"]["pearson"] for scores in (cell, other)]
+        if other is cell or None in both:
+            return None
+        scores = (cell["cosines"], other["cosines"], cell["gold"])
+        low, high = bootstrap_difference(*scores, resamples=resamples, seed=seed)
+        return {"value": 100 * (both[0] - both[1]), "low": 100 * low, "high": 100 * high}
+
     for cell in cells:
-        baseline = baselines.get(cell["task"], cell)
-        both = [scores["splits"]["test"]["pearson"] for scores in (cell, baseline)]
-        if baseline is cell or None in both:
-            continue
-        low, high = bootstrap_difference(
-            cell["cosines"], baseline["cosines"], cell["gold"], resamples=resamples, seed=seed
-        )
-        cell["less"] = {"value": 100 * (both[0] - both[1]), "low": 100 * low, "high": 100 * high}
+        if less := difference(cell, BASELINE):
+            cell["less"] = less
+        others = (other for row, other in PAIRS if row == cell["row"])
+        minus = {other: less for other in others if (less := difference(cell, other))}
+        if minus:
+            cell["minus"] = minus
 
 
 def _published(figures: Mapping[str, float], name: str) -> str:

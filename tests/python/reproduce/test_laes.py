@@ -133,7 +133,7 @@ class Oracle:
         return best[0], {split: self.pearson(best[1](split), split) for split in SIZES}
 
 
-@pytest.mark.parametrize("row", [row for row in laes.ROWS if not row.startswith("uSIF")])
+@pytest.mark.parametrize("row", [row for row in laes.ROWS if not row.startswith(("uSIF", "Average of"))])
 @pytest.mark.parametrize("task", laes.TASKS)
 def test_rows_are_the_papers(row, task, report, pairs, vectors):
     cell = report[0].cell(row, task)
@@ -159,6 +159,38 @@ def test_usif_is_fitted_to_the_training_sentences_or_to_each_split(report, pairs
         ]
         pearson = report[0].cell(row, "STSBenchmark")["splits"]["test"]["pearson"]
         assert pearson == pytest.approx(np.corrcoef(cosines, gold)[0, 1], abs=1e-5)
+
+
+def test_rows_of_other_encoders_and_paired_differences(data, pairs, vectors, tmp_path):
+    se.Average(vectors).save(tmp_path / "mine.sentencode")
+    report = laes.reproduce(
+        data,
+        vectors,
+        encoders=[tmp_path / "mine.sentencode"],
+        rows=["average-of-the-built-in-vectors", "usif", "laes-res"],
+        grids=GRIDS,
+        resamples=20,
+        partial=True,
+    )
+    first, second, gold = pairs["SICKRelatedness", "test"]
+    rows = {
+        "mine": se.Average(vectors),
+        "Average of the built-in vectors": se.Average(se.WordVectors.default()),
+    }
+    for row, encoder in rows.items():
+        cosines = [
+            reference.cosine(*encoder.encode([a, b]).astype(float))
+            for a, b in zip(first, second, strict=True)
+        ]
+        pearson = report.cell(row, "SICKRelatedness")["splits"]["test"]["pearson"]
+        assert pearson == pytest.approx(np.corrcoef(cosines, gold)[0, 1], abs=1e-5)
+        assert any(line.startswith(row) for line in report.text().splitlines())
+    residual, other = (report.cell(row, "SICKRelatedness") for row in ("LAES-RES", "uSIF"))
+    minus = residual["minus"]["uSIF"]
+    both = [100 * cell["splits"]["test"]["pearson"] for cell in (residual, other)]
+    assert minus["value"] == pytest.approx(both[0] - both[1])
+    assert minus["low"] <= minus["value"] <= minus["high"]
+    assert "LAES-RES minus uSIF" in report.text()
 
 
 def test_the_folder_holds_everything(report):
@@ -196,7 +228,7 @@ def test_stored_results_are_not_computed_again(data, vectors, tmp_path, monkeypa
 def test_wrong_names(data, vectors):
     with pytest.raises(ValueError, match="no row is named 'bert'; there are weighted-average, sif"):
         laes.reproduce(data, vectors, rows=["bert"], partial=True)
-    with pytest.raises(ValueError, match="no table is named 'III'; there are i, ii, figure-2"):
+    with pytest.raises(ValueError, match="no table is named 'III'; there are i, ii, differences, figure-2"):
         laes.reproduce(data, vectors, tables=["III"], partial=True)
 
 
