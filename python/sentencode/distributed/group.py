@@ -23,8 +23,8 @@ def init_process_group(backend: str | None = None) -> None:
     address. torch itself listens on all addresses, without authentication.
 
     Args:
-        backend: "gloo" for CPUs, "cpu:gloo,cuda:nccl" for GPUs: training sends what the host reads by gloo, so
-            that no step waits for the GPU. With "nccl" alone each step does. None: torch's default.
+        backend: "gloo" for CPUs, "cpu:gloo,cuda:nccl" for GPUs: training sends what the host reads by gloo,
+            so that no step waits for the GPU. With "nccl" alone each step does. None: torch's default.
 
     Example:
         ::
