@@ -76,6 +76,9 @@ def cases() -> dict[str, Case]:
         "SkipThoughts": Case(
             "SkipThoughts", small={"hidden": 256}, paper={"hidden": 1200}, twin=("context", "SkipThoughts")
         ),
+        "SkipThoughts, layer norm": Case(
+            "SkipThoughts", options={"layer_norm": True}, small={"hidden": 256}, timed=False
+        ),
         "CompositeCNN": Case("CompositeCNN", twin=("convolutional", "Composite"), **ordered),
         "HierarchicalCNN": Case("HierarchicalCNN", twin=("convolutional", "Hierarchical"), **ordered),
         "FastSent": Case("FastSent", small={"autoencode": True}, twin=("context", "FastSent")),
