@@ -14,8 +14,11 @@ ARCHITECTURES = (
     "attn",
     "attn_ctx",
     "attn_attn",
+    "final",
     "final_ctx",
+    "avgpool",
     "avgpool_ctx",
+    "maxpool",
     "maxpool_ctx",
     "trf",
     "trf_attn_attn",
@@ -75,6 +78,9 @@ def cases() -> dict[str, Case]:
         ),
         "SkipThoughts": Case(
             "SkipThoughts", small={"hidden": 256}, paper={"hidden": 1200}, twin=("context", "SkipThoughts")
+        ),
+        "SkipThoughts, layer norm": Case(
+            "SkipThoughts", options={"layer_norm": True}, small={"hidden": 256}, timed=False
         ),
         "CompositeCNN": Case("CompositeCNN", twin=("convolutional", "Composite"), **ordered),
         "HierarchicalCNN": Case("HierarchicalCNN", twin=("convolutional", "Hierarchical"), **ordered),

@@ -24,13 +24,13 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.append(str(Path(__file__).resolve().parents[2] / "python"))  # if the package is not installed
 
-from common import ROOT, read_json, write_json
+from common import ROOT, STOPPED, read_json, write_json
 
 TOOLS = Path(__file__).resolve().parent
 # Time limit of each part, in seconds; training gets the rest.
 LIMITS = {
     "machine": 60.0,
-    "build": 300.0,
+    "build": 240.0,
     "kernels": 60.0,
     "tests": 120.0,
     "families": 150.0,
@@ -169,7 +169,12 @@ class Check:
         limit = min(limit, self.left - RESERVE)
         print(f"== {name} (at most {limit:.0f} s; {self.left:.0f} s left)", flush=True)
         begin = time.monotonic()
-        old = self.results["parts"].get(name, {})
+        old, cases = self.results["parts"].get(name, {}), self.work / f"{name}.json"
+        if continued := old.get("status") in ("out of time", "interrupted"):  # the part skips finished cases
+            if not cases.exists():  # --resume on another machine
+                write_json(cases, {"cases": old.get("cases", {})})
+        else:
+            cases.unlink(missing_ok=True)
         self.results["parts"][name] = {**old, "status": "interrupted"}
         self.save()
         try:
@@ -177,13 +182,12 @@ class Check:
             status, facts = method(limit) if method else self.script(name, limit)
         except Exception as error:  # a part must never stop the others
             status, facts = "failed", {"error": f"{type(error).__name__}: {error}"}
-        result = {"status": status, "seconds": round(time.monotonic() - begin, 1), **facts}
+        seconds = time.monotonic() - begin + (old.get("seconds", 0) if continued else 0)
+        result = {"status": status, "seconds": round(seconds, 1), **facts}
         if status != "ok" and (self.logs / f"{name}.log").exists():
             lines = (self.logs / f"{name}.log").read_text(encoding="utf-8", errors="replace").splitlines()
             result["log"] = lines[-60:]
             print("\n".join(lines[-60:]), flush=True)
-        if status == "out of time" and "cases" in old:  # those that this call did not reach remain
-            result["cases"] = {**old["cases"], **result.get("cases", {})}
         self.results["parts"][name] = result
         print(f"== {name}: {status} in {result['seconds']} s", flush=True)
         return status == "ok"
@@ -235,11 +239,10 @@ class Check:
     def script(self, name: str, limit: float) -> tuple[str, dict[str, Any]]:
         """A part that is a file of this folder."""
         facts = self.work / f"{name}.json"
-        facts.unlink(missing_ok=True)
         options: list[Any] = ["--facts", facts, "--work", self.work, "--out", self.out, "--kit", self.kit]
         options += ["--seconds", limit - 5, *(["--rehearse"] if self.args.rehearse else [])]
         code = self.command(name, [sys.executable, TOOLS / f"{name}.py", *options], limit)
-        status = {0: "ok", 124: "out of time"}.get(code, "failed")
+        status = {0: "ok", STOPPED: "out of time"}.get(code, "failed")
         return status, read_json(facts) or {}
 
     # --- parts of the driver itself ---

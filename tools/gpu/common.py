@@ -15,6 +15,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 WORDS = 21_583  # of the paper's vocabulary
 TOKENIZER = {"tokenizer": "words", "lowercase": True}
+STOPPED = 124  # exit status of a part that is out of time, as timeout's
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -42,10 +43,15 @@ class Facts:
 
     Args:
         args: Options that the driver passes to every part.
+        resume: Keep the successful cases that an earlier call has left in the file, and skip them.
     """
 
-    def __init__(self, args: argparse.Namespace) -> None:
-        self.path, self.values = args.facts, {}
+    def __init__(self, args: argparse.Namespace, resume: bool = True) -> None:
+        self.path, self.end = args.facts, time.monotonic() + args.seconds
+        cases = (read_json(self.path) or {}).get("cases", {}) if resume else {}
+        self.values: dict[str, Any] = {
+            "cases": {name: result for name, result in cases.items() if "error" not in result}
+        }
         self.failures: dict[str, str] = {}
 
     def put(self, **values: Any) -> None:
@@ -53,7 +59,13 @@ class Facts:
         write_json(self.path, self.values)
 
     def attempt(self, name: str, work: Callable[[], Any]) -> bool:
-        """Runs one case; its error is recorded, and does not stop the others."""
+        """Runs one case; its error is recorded, and does not stop the others. Exits if the time is over."""
+        if name in self.values["cases"]:
+            print(f"{name}: done in an earlier call", flush=True)
+            return True
+        if time.monotonic() > self.end:
+            print(f"out of time before {name}", flush=True)
+            sys.exit(STOPPED)
         begin = time.perf_counter()
         try:
             result = work()
@@ -64,7 +76,7 @@ class Facts:
             if "error" in result:
                 self.failures[name] = result["error"]
             result["took"] = round(time.perf_counter() - begin, 2)
-        self.put(cases={**self.values.get("cases", {}), name: result})
+        self.put(cases={**self.values["cases"], name: result})
         print(f"{name}: {json.dumps(result)[:600]}", flush=True)
         return name not in self.failures
 

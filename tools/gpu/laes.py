@@ -14,7 +14,7 @@ def main() -> None:
     import sentencode as se
 
     args = options_of_part()
-    facts = Facts(args)
+    facts = Facts(args, resume=False)  # the comparison needs both encoders
     device = "cpu:0" if args.rehearse else "cuda"  # on "cpu:0", torch runs the code for devices
     path = args.kit / "data" / "senteval" / "downstream" / "SICK" / "SICK_train.txt"
     rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()[1:]]

@@ -140,14 +140,14 @@ class Translator:
         """The source word with the largest attention weight for each word of a translation but its end."""
         words, memory, x, lengths = source
         x, lengths = x[b : b + 1], lengths[b : b + 1]
-        target = torch.tensor([ids], device=x.device)
+        target = torch.tensor([ids]).to(x.device)
         weights = self.encoder.network.attention(
-            [part[b : b + 1] for part in memory], target, target.new_tensor([len(ids)])
+            [part[b : b + 1] for part in memory], target, torch.tensor([len(ids)]).to(x.device)
         )
         if (inner := self._inner_attention(x, lengths)) is not None:
             weights = weights @ inner  # eq. 4
         best = weights[0, :-1, : len(words[b])].argmax(1)
-        return [words[b][i] for i in best.tolist()]
+        return [words[b][i] for i in best.cpu().tolist()]
 
     def _inner_attention(self, x: Tensor, lengths: Tensor) -> Tensor | None:
         """A [B, r, T], if the decoder attends to the heads of an inner attention."""

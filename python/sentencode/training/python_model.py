@@ -120,8 +120,15 @@ def _checked_loss(loss: Any, what: str) -> tuple[Tensor, float, Tensor | None]:
     if torch.is_grad_enabled() and not total.requires_grad:
         raise ValueError(f"{what}: sum has no graph: it does not depend on a parameter that is trained")
     if right is not None:
-        right = torch.as_tensor(right, device=total.device).detach().reshape(())
+        right = _scalar(right, total.device).detach().reshape(())
     return total.reshape(()), count, right
+
+
+def _scalar(value: Any, device: torch.device, dtype: torch.dtype | None = None) -> Tensor:
+    """Return a number or tensor as a tensor on the device."""
+    if isinstance(value, bool | int | float):
+        return torch.full((), value, dtype=dtype, device=device)  # a copy of the number would synchronise
+    return torch.as_tensor(value, dtype=dtype, device=device)
 
 
 def _checked_names(module: nn.Module) -> list[str]:
@@ -145,9 +152,5 @@ def _checked_figures(loss: Any, names: list[str], what: str) -> Tensor | None:
     if not names:
         return None
     pairs = [pair if isinstance(pair := figures[name], tuple) else (pair, 1.0) for name in names]
-    scalars = [
-        torch.as_tensor(part, dtype=torch.float64, device=loss.sum.device).detach()
-        for pair in pairs
-        for part in pair
-    ]
+    scalars = [_scalar(part, loss.sum.device, torch.float64).detach() for pair in pairs for part in pair]
     return torch.stack(scalars).view(-1, 2)

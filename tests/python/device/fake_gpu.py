@@ -41,9 +41,10 @@ class GpuTensor(torch.Tensor):
 
     @staticmethod
     def __new__(cls, held):
-        shape = {"strides": held.stride(), "storage_offset": held.storage_offset()}
         if held.is_sparse:
-            shape = {}
+            shape = {"_extra_dispatch_keys": torch._C.DispatchKeySet(torch._C.DispatchKey.Sparse)}
+        else:
+            shape = {"strides": held.stride(), "storage_offset": held.storage_offset()}
         tensor = torch.Tensor._make_wrapper_subclass(
             cls, held.shape, dtype=held.dtype, device=DEVICE, requires_grad=False, **shape
         )
@@ -266,6 +267,69 @@ def _gru_cell_backward(grad, gates, biased):
     x, h = torch.cat([grad_r, grad_z, grad_n], 1), torch.cat([grad_r, grad_z, grad_n * r], 1)
     return x, h, grad * z, *((x.sum(0), h.sum(0)) if biased else (None, None))
 
+
+# Autocast by the lists of CUDA: what computes in the lower precision, in float32, or in the wider type.
+LOWER = (
+    "conv1d",
+    "convolution",
+    "mm",
+    "addmm",
+    "bmm",
+    "baddbmm",
+    "addmv",
+    "linear",
+    "matmul",
+    "scaled_dot_product_attention",
+)
+FLOAT = (
+    "native_layer_norm",
+    "layer_norm",
+    "softmax.int",
+    "log_softmax.int",
+    "sum",
+    "exp",
+    "log",
+    "pow.Tensor_Scalar",
+)
+WIDEST = ("cat", "stack", "addcmul", "addcdiv", "dot", "index_put", "scatter_add")
+_autocast = torch.library.Library("aten", "IMPL", "AutocastPrivateUse1")
+_others = torch.library.Library("_", "IMPL", "AutocastPrivateUse1")
+_others.fallback(torch.library.fallthrough_kernel)
+
+
+def _cast(operator, type_of):
+    keys = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastPrivateUse1)
+
+    def function(*args, **kwargs):
+        types = [x.dtype for x in tree_leaves(args) if isinstance(x, torch.Tensor) and x.is_floating_point()]
+        dtype = type_of(types)
+        FakeGpu.current.launches["autocast"] += 1
+
+        def cast(x):
+            return (
+                x.to(dtype)
+                if isinstance(x, torch.Tensor) and x.dtype in (torch.float32, torch.bfloat16)
+                else x
+            )
+
+        with torch._C._ExcludeDispatchKeyGuard(keys):
+            return operator(*tree_map(cast, args), **kwargs)
+
+    return function
+
+
+def _widest(types):
+    return torch.float32 if torch.float32 in types else types[0] if types else torch.float32
+
+
+for names, type_of in (
+    (LOWER, lambda _: torch.bfloat16),
+    (FLOAT, lambda _: torch.float32),
+    (WIDEST, _widest),
+):
+    for name in names:
+        packet, _, overload = name.partition(".")
+        _autocast.impl(name, _cast(getattr(getattr(aten, packet), overload or "default"), type_of))
 
 KERNELS = {
     aten.mm: _mm,

@@ -11,17 +11,21 @@ import torch
 from fake_gpu import NAME, FakeGpu
 
 import sentencode as se
-from sentencode.models import neural_encoder, supervised
+from sentencode.models import Inputs, NeuralEncoder, neural_encoder, supervised
 from sentencode.nn import RecurrentStack, softmax_loss
+from sentencode.training import Loss, trainer
 
 GPU = FakeGpu()
-STEPS = 3
+STEPS = 2
 WORDS = list("abcdefghijklmnopqrst")
 RANDOM = np.random.default_rng(1)
 VECTORS = se.WordVectors.from_array(WORDS, RANDOM.normal(size=(len(WORDS), 6)).astype(np.float32))
 TEXTS = [" ".join(RANDOM.choice(WORDS, 1 + i % 7)) for i in range(60)]
 PAIRS = [(TEXTS[i], TEXTS[-1 - i]) for i in range(30)]
 LABELS = [str(i % 3) for i in range(30)]
+TRIPLES = [(*pair, TEXTS[20 + i]) for i, pair in enumerate(PAIRS)]
+SCORES = [float(i % 6) for i in range(30)]
+ROWS = RANDOM.normal(size=(60, 5)).astype(np.float32)
 CLASSIFIER = se.Classifier(hidden=5, dropout=0.1)
 ATTENDING = {"hidden": 8, "inner": 10, "heads": 2}
 CONTEXT = {"hidden": 4, "following_words": 9, "channels": 7, "inner": 5}
@@ -37,11 +41,69 @@ ARCHITECTURES = (
 # Padded, so that nothing is known to be full.
 PLAIN = {"batching": "plain"}
 CONVOLVING = {"hidden": 8, "filters": 5, "windows": (1, 3)}
+# Examples and labels of each head.
+HEADS = {
+    "Classifier": (PAIRS, LABELS),
+    "CosineRegression": (PAIRS, SCORES),
+    "MultipleNegatives": (PAIRS, None),
+    "Triplet": (TRIPLES, None),
+    "RowRegression": (TEXTS, ROWS),
+}
+OPTIONS = {
+    "sgd": {"optimizer": "sgd", "betas": None, "momentum": 0.9},
+    "adamw": {"optimizer": "adamw", "weight_decay": 0.1},
+    "rmsprop": {"optimizer": "rmsprop", "betas": None, "momentum": 0.5},
+    "adagrad": {"optimizer": "adagrad", "betas": None},
+    "accumulate": {"accumulate": 2},
+    "anchor": {"anchor": 0.1, "trainable_words": True},
+    "sparse rows": {"sparse_rows": True, "trainable_words": True, "sampled_words": 8, "label_smoothing": 0.0},
+    "clip each": {"clip_each": 0.1, "clip_norm": 1.0},
+    "bad steps": {"bad_steps": 2},
+    "validation": {"valid": TEXTS[:20], "metric": "accuracy", "reload_best": True, "decay": 0.5},
+    "token budget": {"batching": "token_budget", "max_tokens": 30},
+    "sorted buffer": {"batching": "sorted_buffer"},
+}
+TRANSLATING = (
+    {},
+    {"beam": 1, "replace_unknown": True},
+    {"length_penalty": 0.6, "best": 3},
+    {"sample": True, "top_k": 5, "top_p": 0.9, "temperature": 0.8},
+)
+
+
+class BagNetwork(torch.nn.Module):
+    """A network in Python: the mean of trained word vectors, through one layer."""
+
+    figures = ("width",)
+
+    def __init__(self, words, features, width=6):
+        super().__init__()
+        self.words, self.features, self.dim = words, features, width
+        self.table = torch.nn.Embedding(words, features)
+        self.layer = torch.nn.Linear(features, width)
+        self.scores = torch.nn.Linear(width, words)
+
+    def encode(self, inputs):
+        mean = (inputs.x * inputs.mask[..., None]).sum(1) / inputs.lengths.clamp_min(1)[:, None]
+        return torch.tanh(self.layer(mean))
+
+    def loss(self, batch):
+        ids, mask = batch.ids["tokens"], batch.mask["tokens"]
+        z = self.encode(Inputs(self.table(ids), batch.lengths["tokens"], mask))
+        log_p = self.scores(z).log_softmax(1).gather(1, ids)
+        return Loss(-log_p.masked_fill(~mask, 0).sum(), len(batch), None, {"width": (z.sum(), len(batch))})
+
+
+class Bag(NeuralEncoder):
+    network_class = BagNetwork
+
+
 CASES = {
     "MeanMaxAAE": ("MeanMaxAAE", ATTENDING),
     "MeanMaxAAE, padded": ("MeanMaxAAE", {**ATTENDING, **PLAIN}),
     "MeanMaxAAE, sampled softmax": ("MeanMaxAAE", {**ATTENDING, "sampled_words": 8, "label_smoothing": 0.0}),
-    "MeanMaxAAE, sgd": ("MeanMaxAAE", {**ATTENDING, "optimizer": "sgd", "betas": None}),
+    **{f"MeanMaxAAE, {name}": ("MeanMaxAAE", {**ATTENDING, **options}) for name, options in OPTIONS.items()},
+    "network in Python": ("Bag", PLAIN),
     "RAE": ("RAE", {**ATTENDING, **PLAIN}),
     "LSTMSDAE": ("LSTMSDAE", {"hidden": 8, **PLAIN}),
     "CNNLSTMAE": ("CNNLSTMAE", {**CONVOLVING, **PLAIN}),
@@ -61,12 +123,33 @@ CASES = {
     ),
     "MeanMaxAAE, labels": ("MeanMaxAAE", {**ATTENDING, "head": CLASSIFIER}),
     **{
+        f"RAE, {head}": ("RAE", {**ATTENDING, "head": getattr(se, head)()})
+        for head in HEADS
+        if head != "Classifier"
+    },
+    "network in Python, labels": ("Bag", {"head": CLASSIFIER}),
+    **{
         f"GeneralizedPooling, {pooling}": ("GeneralizedPooling", {**POOLING, "pooling": pooling})
         for pooling in ("generalized", "scalar", "mean_max", "last")
+    },
+    **{
+        f"GeneralizedPooling, penalty of {penalty}": (
+            "GeneralizedPooling",
+            {**POOLING, "penalty": penalty, "mu": 0.1},
+        )
+        for penalty in ("parameters", "attention", "embeddings")
     },
     "GeneralizedPooling, no characters": ("GeneralizedPooling", {**POOLING, "characters": False}),
     **{f"CompoundNMT, {name}": ("CompoundNMT", {**NMT, "architecture": name}) for name in ARCHITECTURES},
 }
+for name in (
+    "MeanMaxAAE",
+    "RAE",
+    "RNNCNN, cnn",
+    "GeneralizedPooling, generalized",
+    "CompoundNMT, trf_attn_attn",
+):
+    CASES[f"{name}, autocast"] = (CASES[name][0], {**CASES[name][1], "autocast": "bfloat16"})
 
 
 def made_there(module, name):
@@ -83,6 +166,7 @@ def made_there(module, name):
 
 
 ON_GPU = False
+trainer._check_autocast = lambda *_: None  # it does not know this device
 made_there(neural_encoder.NeuralEncoder, "_make_network")
 made_there(supervised, "made_head")
 
@@ -99,12 +183,19 @@ def fitted(family, options, device, steps):
         "seed": 3,
     }
     options = {name: value for name, value in options.items() if value is not None}
+    valid = options.pop("valid", None)
+    if valid is not None:
+        options["validate_every"] = steps  # one validation in each training
+    if options.get("batching") == "token_budget":
+        options["batch_size"] = 64
     # Figures are read when the training ends: what a step waits for is the difference of two trainings.
     options["read_every"] = 100
     if family == "CompoundNMT":
         return se.CompoundNMT(**options).fit(TEXTS[:30], TEXTS[30:])
-    encoder = getattr(se, family)(VECTORS, **options)
-    return encoder.fit(PAIRS, LABELS) if "head" in options else encoder.fit(TEXTS)
+    encoder = (Bag if family == "Bag" else getattr(se, family))(VECTORS, **options)
+    if "head" in options:
+        return encoder.fit(*HEADS[type(options["head"]).__name__])
+    return encoder.fit(TEXTS, **({} if valid is None else {"valid": valid}))
 
 
 def counted(work):
@@ -126,19 +217,36 @@ def seen(family, options):
         "launches": sum(less(many["launches"], few["launches"]).values()) / STEPS,
         "operators": less(many["launches"], few["launches"]),
     }
-    here = fitted(family, options, "cpu", 2 * STEPS)
+    autocast = options.get("autocast") is not None
+    here = fitted(family, {**options, "autocast": None}, "cpu", 2 * STEPS)
     losses = [[step.loss for step in one.history_.steps] for one in (encoder, here)]
     report["apart"] = float(np.abs(np.subtract(*losses)).max())
     if not any(options.get("architecture", "") == name for name in ("attn", "trf")):
         rows, encoding = counted(lambda: encoder.encode(TEXTS * 3))
         report["encoding"] = {"waits": encoding["waits"], "copies": encoding["copies"]}
         report["rows apart"] = float(np.abs(rows - here.encode(TEXTS * 3)).max())
-    if family == "CompoundNMT":
-        report["translations"] = encoder.translate(TEXTS[:5]) == here.translate(TEXTS[:5])
+    if autocast:  # compared with float32
+        assert report["operators"]["autocast"] > 0
+        for name in {"apart", "rows apart"} & report.keys():
+            report[name] /= 1000
+    elif family == "CompoundNMT":
+        ways = TRANSLATING if options["architecture"].endswith("attn_attn") else TRANSLATING[:1]
+        report["translations"] = all(
+            encoder.translate(TEXTS[:5], **way, **({"ensemble": [encoder]} if together else {}))
+            == here.translate(TEXTS[:5], **way, **({"ensemble": [here]} if together else {}))
+            for way in ways
+            for together in (False, True)[: len(ways)]
+        )
+        there, expected = (one.score(TEXTS[:5], TEXTS[5:10]) for one in (encoder, here))
+        report["rows apart"] = max(report.get("rows apart", 0.0), float(np.abs(there - expected).max()))
     elif hasattr(encoder, "reconstruct"):
         report["translations"] = encoder.reconstruct(TEXTS[:5]) == here.reconstruct(TEXTS[:5])
     if "head" in options:
-        report["translations"] = list(encoder.predict(PAIRS)) == list(here.predict(PAIRS))
+        examples, labels = HEADS[type(options["head"]).__name__]
+        if labels is not None:
+            there, expected = (np.asarray(one.predict(examples)) for one in (encoder, here))
+            close = there == expected if there.dtype.kind == "U" else np.isclose(there, expected, atol=1e-4)
+            report["translations"] = bool(close.all())
     return report
 
 

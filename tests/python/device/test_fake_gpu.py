@@ -30,11 +30,13 @@ def each(results, problem):
 
 def test_no_operator_mixes_devices(results):
     assert each(results, lambda case: case.get("error")) == {}
-    assert len(results) > 25
+    assert len(results) > 70
 
 
 def test_a_step_does_not_synchronise(results):
-    assert each(results, lambda case: case["waits"] or None) == {}
+    # The optimiser sums the gradients of equal rows, and reads how many rows there are.
+    waits = each(results, lambda case: list(case["waits"]) or None)
+    assert waits == {"MeanMaxAAE, sparse rows": ["_coalesce"]}
 
 
 def test_a_batch_travels_in_few_copies(results):
