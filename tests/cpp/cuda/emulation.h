@@ -1,9 +1,10 @@
 // An emulated GPU: runs kernels on the CPU, with grid, blocks, threads, shared memory and __syncthreads.
 // Include the .cu file after this one; it calls launch(kernel, grid, block, stream, job).
 //
-// The threads of a block are fibers. Each runs to its next barrier before the next thread runs, in the order
-// set by `order`: results that depend on it reveal a race. A barrier that only some threads reach is an
-// error. Memory belongs to the test, so that AddressSanitizer detects accesses past its end.
+// Blocks run one after the other. The threads of a block are fibers: each runs to its next barrier before the
+// next thread runs. `order` sets the order of both: results that depend on it reveal a race, or a write to
+// another block's elements. A barrier that only some threads reach is an error. Memory belongs to the test,
+// so that AddressSanitizer detects accesses past its end.
 #pragma once
 
 #include <math.h>  // exp without std::, as on a GPU
@@ -120,7 +121,11 @@ int launch(void (*kernel)(Job), const dim3& grid, const dim3& block, void*, cons
   std::iota(turn.begin(), turn.end(), 0U);
   if (order == Order::reverse) std::reverse(turn.begin(), turn.end());
   std::mt19937 random(1);
-  for (unsigned int i = 0; i < grid.x * grid.y * grid.z; ++i) {
+  std::vector<unsigned int> blocks(grid.x * grid.y * grid.z);
+  std::iota(blocks.begin(), blocks.end(), 0U);
+  if (order == Order::reverse) std::reverse(blocks.begin(), blocks.end());
+  if (order == Order::random) std::shuffle(blocks.begin(), blocks.end(), random);
+  for (const unsigned int i : blocks) {
     blockIdx = dim3(i % grid.x, i / grid.x % grid.y, i / grid.x / grid.y);
     for (Fiber& fiber : fibers) fiber.begin([&] { kernel(job); });
     run_block(fibers, turn, random);

@@ -114,6 +114,7 @@ void expect_reference(const Sizes& sizes, double scale = 1, double tolerance_of_
   example.run();
   const double tolerance = std::is_same_v<T, float> ? tolerance_of_float : 1e-13;
   expect_near(example.pooled, exact.pooled, tolerance, "pooled");
+  expect_near(example.sums, exact.sums, tolerance, "sums");
   expect_near(example.grad_scores, exact.grad_scores, tolerance, "grad_scores");
   expect_near(example.grad_h, exact.grad_h, tolerance, "grad_h");
 }
@@ -137,6 +138,27 @@ TEST(PoolingKernel, EqualsTheReferenceAtTheBordersOfBlocks) {
   for (const std::int64_t time : {1, 7, 8, 9, 31, 32, 33, 63, 65}) {
     SCOPED_TRACE("time " + std::to_string(time));
     expect_reference_in_all_orders({{time - 1, (time + 1) / 2, 0, time}, time, 5, 3});
+  }
+}
+
+TEST(PoolingKernel, EqualsTheReferenceAtTheBordersOfRuns) {
+  // A run is 64 words of each of 8 lanes.
+  expect_reference_in_all_orders({{511, 512, 513, 519, 520, 521, 1025}, 1025, 1, 1});
+}
+
+TEST(PoolingKernel, OneWordHasAllWeight) {
+  // Not by the reference, which shares length_of with the kernels.
+  Example<double> example(Sizes{{1, 1}, 2, 3, 1});
+  example.run();
+  for (std::size_t b = 0; b < 2; ++b) {
+    for (std::size_t j = 0; j < 3; ++j) {
+      const std::size_t out = b * 3 + j, word = b * 6 + j, padding = word + 3;
+      EXPECT_EQ(example.pooled[out], example.h[word]);
+      EXPECT_EQ(example.grad_h[word], example.g[out]);
+      EXPECT_EQ(example.grad_h[padding], 0);
+      EXPECT_EQ(example.grad_scores[word], 0);
+      EXPECT_EQ(example.grad_scores[padding], 0);
+    }
   }
 }
 
@@ -184,11 +206,13 @@ TEST(PoolingKernel, LengthsAreClamped) {
 }
 
 TEST(PoolingKernel, PropagatesNaN) {
-  Example<float> example(Sizes{{3}, 3, 1, 1});
+  Example<float> example(Sizes{{3}, 4, 1, 1});
   example.scores[1] = std::numeric_limits<float>::quiet_NaN();
   example.run();
   EXPECT_TRUE(std::isnan(example.pooled[0]));
   EXPECT_TRUE(std::isnan(example.grad_h[0]));
+  EXPECT_EQ(example.grad_h[3], 0);  // padding
+  EXPECT_EQ(example.grad_scores[3], 0);
 }
 
 }  // namespace
