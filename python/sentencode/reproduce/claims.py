@@ -151,8 +151,8 @@ def _net(claim: Claim, tasks: Sequence[str], report: Report, differences: _Diffe
         )
         if net is not None and net["tasks"] == tasks:
             return {**net, "net": list(computed.values())}
-    missing = [row for row in controls if row not in computed] or list(controls)
-    return {"reasons": [f"no untrained control of {' and '.join(missing)}"]}
+    missing = [row for row in controls if row not in computed]
+    return {"reasons": ["no untrained control" + f" of {missing[0]}" * (len(missing) == 1)]}
 
 
 def untrained_control(report: Report, name: str) -> str | None:
