@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import argparse
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from .errors import UsageError
 from .options import add_assignments, add_command, add_options, assignment
 
 __all__ = ["EXAMPLE", "HELP", "NAME", "add_arguments"]
@@ -150,7 +151,7 @@ class _Trained(_Family):
             "--size NAME": ("cpu", "cpu or paper"),
             "--minutes N": (float, minutes),
             "--steps N": (int, "steps of each training, instead of a time limit"),
-            "--seeds N ...": ([0], "train each row once with each seed"),
+            "--seeds N ...": (["0"], "train each row once with each seed; ROW=N,N has those of one row"),
             "--preset NAME": ("paper", "paper, or reference: train and evaluate as the public code does"),
             "--device NAME": ("auto", "cpu, cuda"),
             "--autocast {bfloat16}": (str, "train in bfloat16 (default: in float32)"),
@@ -162,11 +163,12 @@ class _Trained(_Family):
     @classmethod
     def arguments(cls, options: argparse.Namespace) -> dict[str, Any]:
         """The arguments of the family's `reproduce`."""
-        names = ("size", "minutes", "steps", "seeds", "preset", "device", "autocast", "protocol")
+        names = ("size", "minutes", "steps", "preset", "device", "autocast", "protocol")
         return {
             **super().arguments(options),
             **cls.examples(options),
             **{name: getattr(options, name) for name in names},
+            "seeds": _seeds(options.seeds),
             "options": dict(map(assignment, options.set)),
         }
 
@@ -190,11 +192,27 @@ class _Trained(_Family):
         return {"train": options.train, "valid": options.valid, "others": others}
 
 
+def _seeds(texts: Sequence[str]) -> dict[str, list[int]]:
+    """The seeds of rows by name; "" is all others.
+
+    Raises:
+        UsageError: A text is neither N nor ROW=N,N.
+    """
+    seeds: dict[str, list[int]] = {}
+    for text in texts:
+        row, _, numbers = text.rpartition("=")
+        try:
+            seeds.setdefault(row, []).extend(map(int, numbers.split(",")))
+        except ValueError:
+            raise UsageError(f"--seeds: expected N, or ROW=N,N, got {text!r}") from None
+    return seeds
+
+
 class Aae(_Trained):
     """Paper 000: the mean-max attention autoencoder, its variants and baselines, and three controls.
 
-    Every row of table 3 is trained on --train for an eighth of --minutes and evaluated on the tasks whose
-    files are available. Prints tables 1 to 3 and the training times; --out receives them, one JSON file for
+    Every training reads --train for an equal part of --minutes; rows are evaluated on the tasks whose files
+    are available. Prints tables 1 to 3 and the training times; --out receives them, one JSON file for
     each row, and the encoders. After Ctrl-C or a kill, --resume continues in the middle of a training. With
     --preset reference the attention autoencoders are evaluated as in the public code: the embedding of each
     pooling is normalised (--normalize halves).
@@ -203,8 +221,8 @@ class Aae(_Trained):
     NAME = "aae"
     TABLES = "1, 2, 3, findings, cost"
     ROW = "mean-max-aae"
-    TRAINED = "all eight rows"
-    END = "70"
+    TRAINED = "all trained rows"
+    END = "105"
     HELP = "tables 1 to 3 of the mean-max attention autoencoder's paper"
     EXAMPLE = """
 sentencode reproduce aae --data SentEval/data --vectors glove.840B.300d.txt --train books.txt reviews.txt \\

@@ -38,6 +38,7 @@ __all__ = [
 _DIGITS = 4  # of stored differences
 _SEED = 1111  # of the bootstrap, as in `evaluate`
 _SEEDS_TESTED = 3  # fewest seeds of a t-test over seeds
+_POOLING = ("pooling", "architecture", "heads")  # options that say how an embedding is pooled
 CLAIM_HEADER = [
     *("claim", "compared", "paper", "margin", "training gave", "ours (95 % interval)", "verdict", "why"),
 ]
@@ -60,6 +61,8 @@ class Claim:
         tasks: Tasks of the mean, or columns of scores, as in `"en-de bleu"`.
         within: Largest difference, in points, of rows that count as equally good. None: the claim is that
             `row` is better.
+        net: Whether the difference of the untrained networks of the same widths and poolings is subtracted,
+            for a claim on width or pooling, which change the scores of untrained encoders, too.
     """
 
     name: str
@@ -67,6 +70,7 @@ class Claim:
     other: str
     tasks: Sequence[str]
     within: float | None = 1.0
+    net: bool = False
 
     def verdict(self, low: float, high: float, trained: float | None = None) -> str:
         """The verdict that follows from the interval of the difference, in points.
@@ -95,6 +99,8 @@ def evaluated_claims(
     one of the training seeds. The latter is pooled over all rows, because each row has few seeds, and
     Student's t accounts for their number. With one seed each it is unknown and left out. Where evaluation
     reports are missing, the intervals of both rows' scores are combined as if they were independent.
+    A claim with `net` is undecided if an untrained network is missing; its difference is then that of the
+    trained rows.
 
     Args:
         claims: The claims.
@@ -105,17 +111,20 @@ def evaluated_claims(
     differences = _Differences(report, reports, resamples)
     evaluated = []
     for claim in claims:
-        difference = differences.between(claim.row, claim.other, claim.tasks)
+        difference = differences.between([claim.row], [claim.other], claim.tasks)
         if difference is None:
             continue
         tasks, control = difference["tasks"], untrained_control(report, claim.row)
-        trained = None if control is None else differences.between(claim.row, control, tasks)
+        trained = None if control is None else differences.between([claim.row], [control], tasks)
+        if claim.net:
+            difference |= _net(claim, difference["tasks"], report, differences)
         if trained is not None and trained["tasks"] == tasks:
             difference["trained"] = {
                 "control": control,
                 **{key: trained[key] for key in ("value", "low", "high")},
             }
         gain = difference.get("trained", {}).get("value")
+        verdict = claim.verdict(difference["low"], difference["high"], gain)
         tested = claim.within is None and len(claim.tasks) == 1
         evaluated.append(
             {
@@ -125,32 +134,48 @@ def evaluated_claims(
                 "of": len(claim.tasks),
                 "within": claim.within,
                 **difference,
-                "verdict": claim.verdict(difference["low"], difference["high"], gain),
+                "verdict": "undecided" if "reasons" in difference else verdict,
                 **(differences.tested(claim.row, claim.other, tasks[0]) if tested else {}),
             }
         )
     return evaluated
 
 
-def untrained_control(report: Report, name: str) -> str | None:
-    """The computed untrained network that is most similar to a row, None if there is none.
+def _net(claim: Claim, tasks: Sequence[str], report: Report, differences: _Differences) -> Result:
+    """The difference less that of the untrained networks; if one is missing, the reason of no verdict."""
+    controls = {row: untrained_control(report, row) for row in (claim.row, claim.other)}
+    computed = {row: control for row, control in controls.items() if control is not None}
+    if len(computed) == len(controls):
+        net = differences.between(
+            [claim.row, computed[claim.other]], [claim.other, computed[claim.row]], tasks
+        )
+        if net is not None and net["tasks"] == tasks:
+            return {**net, "net": list(computed.values())}
+    missing = [row for row in controls if row not in computed]
+    return {"reasons": ["no untrained control" + f" of {missing[0]}" * (len(missing) == 1)]}
 
-    It has the same corpus and class if possible, then the fewest other options but `hidden`, then the
-    nearest width.
+
+def untrained_control(report: Report, name: str) -> str | None:
+    """The computed untrained network of the same class, width and pooling as a row, None if there is none.
+
+    Of several, it is that of the same corpus, then that with the fewest other options.
     """
     rows = report.rows
 
-    def distance(control: str) -> tuple[bool, bool, int, float]:
+    def identity(one: str) -> list[Any]:
+        row = rows[one]
+        return [report.of(one)[0].get("dim"), row.kind, *map(row.options.get, _POOLING)]
+
+    def distance(control: str) -> tuple[bool, int]:
         row, other = rows[name], rows[control]
         options = {key for both in (row.options, other.options) for key in both if key != "hidden"}
         differing = sum(row.options.get(key) != other.options.get(key) for key in options)
-        dims = [report.of(one)[0].get("dim") or 1 for one in (name, control)]
-        width = abs(math.log(dims[0] / dims[1]))
-        return row.corpus != other.corpus, row.kind != other.kind, differing, width
+        return row.corpus != other.corpus, differing
 
     if not report.of(name) or not rows[name].trained:
         return None
-    controls = [one for one, row in rows.items() if row.kind and not row.trained and report.of(one)]
+    untrained = [one for one, row in rows.items() if row.kind and not row.trained and report.of(one)]
+    controls = [one for one in untrained if identity(one) == identity(name)]
     return min(controls, key=distance, default=None)
 
 
@@ -193,36 +218,41 @@ class _Differences:
         self.report, self.resamples = report, resamples
         self.read = {row: [Evaluated.load(path) for path in paths] for row, paths in reports.items()}
 
-    def between(self, row: str, other: str, tasks: Sequence[str]) -> Result | None:
-        """The mean difference over the tasks that both have, its interval, and the number of seeds."""
-        both = [self.read.get(name, []) for name in (row, other)]
-        common = [task for task in tasks if all(task in run for run in (*both[0], *both[1]))]
-        if not (both[0] and both[1] and common):
-            return self._of_scores(row, other, tasks)
-        means = [
-            np.stack([_mean(run, common, self.resamples) for run in runs]) for runs in both
-        ]  # [S, 1 + R]
-        difference = means[0].mean(0) - means[1].mean(0)
-        rows = [[run for run in runs if set(common) <= set(run)] for runs in self.read.values()]
-        seeds = _between_seeds([[_mean(run, common, 1)[0] for run in runs] for runs in rows])
-        half = _half_width(difference[1:].var(), seeds, [len(runs) for runs in both])
-        return {"tasks": common, "seeds": min(map(len, both)), **_interval(float(difference[0]), half)}
+    def between(self, plus: Sequence[str], minus: Sequence[str], tasks: Sequence[str]) -> Result | None:
+        """The rows of `plus` less those of `minus`, in the mean of the tasks that all have.
 
-    def _of_scores(self, row: str, other: str, tasks: Sequence[str]) -> Result | None:
-        """The same from the intervals of both rows' scores, as if they were independent."""
-        both = [self.report.intervals(name) for name in (row, other)]
-        common = {column for column in both[0] if all("low" in scores.get(column, {}) for scores in both)}
-        values = [{c: score["value"] for c, score in scores.items()} for scores in both]
-        halves = [{c: (scores[c]["high"] - scores[c]["low"]) / 2 for c in common} for scores in both]
+        Returns:
+            The tasks, the difference, its interval, and the number of seeds; None without a common task.
+        """
+        rows, signs = [*plus, *minus], [1] * len(plus) + [-1] * len(minus)
+        runs_of = [self.read.get(name, []) for name in rows]
+        common = [task for task in tasks if all(task in run for runs in runs_of for run in runs)]
+        if not (all(runs_of) and common):
+            return self._of_scores(rows, signs, tasks)
+        means = [
+            np.stack([_mean(run, common, self.resamples) for run in runs]).mean(0) for runs in runs_of
+        ]  # [1 + R]
+        difference = np.array(signs) @ np.stack(means)
+        complete = [[run for run in runs if set(common) <= set(run)] for runs in self.read.values()]
+        seeds = _between_seeds([[_mean(run, common, 1)[0] for run in runs] for runs in complete])
+        half = _half_width(difference[1:].var(), seeds, [len(runs) for runs in runs_of])
+        return {"tasks": common, "seeds": min(map(len, runs_of)), **_interval(float(difference[0]), half)}
+
+    def _of_scores(self, rows: Sequence[str], signs: Sequence[int], tasks: Sequence[str]) -> Result | None:
+        """The same from the intervals of the rows' scores, as if they were independent."""
+        each = [self.report.intervals(name) for name in rows]
+        common = {column for column in each[0] if all("low" in scores.get(column, {}) for scores in each)}
+        values = [{c: score["value"] for c, score in scores.items()} for scores in each]
+        halves = [{c: (scores[c]["high"] - scores[c]["low"]) / 2 for c in common} for scores in each]
         means = [_points(figures, common, tasks) for figures in values]
-        widths = [_points(figures, common, tasks).values() for figures in halves]
+        widths = [width for figures in halves for width in _points(figures, common, tasks).values()]
         if not means[0]:
             return None
-        difference = fmean(means[0].values()) - fmean(means[1].values())
+        difference = sum(sign * fmean(mean.values()) for sign, mean in zip(signs, means, strict=True))
         return {
             "tasks": list(means[0]),
-            "seeds": min(len(self.report.of(name)) for name in (row, other)),
-            **_interval(difference, math.hypot(*widths[0], *widths[1]) / len(means[0])),
+            "seeds": min(len(self.report.of(name)) for name in rows),
+            **_interval(difference, math.hypot(*widths) / len(means[0])),
             "paired": False,
         }
 
@@ -376,7 +406,19 @@ def rules(findings: Sequence[Result]) -> str:
             "If training gave no more than the margin, it is undecided."
         )
     if any("trained" in one for one in differences):
-        parts.append('"Training gave": the first row minus the most similar untrained network, same tasks.')
+        parts.append(
+            '"Training gave": the first row minus the untrained network of the same width and pooling, same '
+            'tasks; "-": none was evaluated.'
+        )
+    elif differences:
+        parts.append(
+            "What training gave is unknown: no untrained network of the same width and pooling was evaluated."
+        )
+    if any("net" in one for one in differences):
+        parts.append(
+            '"Net": less the difference of the untrained networks of these widths and poolings, which the '
+            "paper's difference includes."
+        )
     if any("paired" in one for one in differences):
         parts.append(
             "Intervals from stored scores treat rows as independent, so they are wider than paired ones, "
@@ -393,7 +435,7 @@ def claim_cells(finding: Result) -> list[str]:
     """The cells of a finding below `CLAIM_HEADER`."""
     paper, within, gain = finding.get("paper"), finding.get("within"), finding.get("trained", {}).get("value")
     reasons = list(finding.get("reasons", ()))
-    if finding["verdict"] == "undecided" and "unit" not in finding:
+    if finding["verdict"] == "undecided" and not reasons:
         if within is None:
             reasons.append("interval contains 0")
         elif gain is not None and gain <= within:
@@ -417,8 +459,9 @@ def claim_cells(finding: Result) -> list[str]:
 
 
 def _compared(finding: Result, separator: str) -> str:
-    """The compared rows, and the task if it is one."""
+    """The compared rows, the task if it is one, and whether the difference is net."""
     task = f", {finding['tasks'][0].replace('_', ' ')}" if len(finding["tasks"]) == 1 else ""
+    task += ", net" * ("net" in finding)
     return str(finding.get("compared") or f"{finding['row']}{separator}{finding['other']}{task}")
 
 

@@ -59,7 +59,8 @@ class _Compared(NamedTuple):
 class Correlations(Table):
     """The paper's question: whether BLEU and the quality of embeddings are in opposition.
 
-    Each group of metrics is tested, because groups may have correlations of opposite sign.
+    Each group of metrics is tested, because groups may have correlations of opposite sign. So have single
+    metrics of paraphrases, each of which is a group.
 
     Attributes:
         title: Title of the table.
@@ -69,6 +70,7 @@ class Correlations(Table):
         groups: Group -> columns of its metrics; those that all rows have are used.
         average: Column of figure 3.
         published: Target language -> the paper's tables of its rows.
+        epochs: Target language -> epochs of the paper's trainings.
     """
 
     title: str
@@ -78,6 +80,7 @@ class Correlations(Table):
     groups: Mapping[str, Sequence[str]]
     average: str
     published: Mapping[str, Sequence[str]]
+    epochs: Mapping[str, int]
 
     def content(self, report: Report) -> Iterator[TableText]:
         """The table of mean correlations, and that of BLEU with each metric."""
@@ -95,7 +98,7 @@ class Correlations(Table):
                         compared.signs(),
                         f"{values.mean():.2f}" + (f" ± {values.std():.2f}" if len(values) > 1 else ""),
                         MISSING if interval is None else "{:.2f} to {:.2f}".format(*interval),
-                        f"{permutation_test(*compared[1:])[1]:.3f}",
+                        _level(permutation_test(*compared[1:])[1]).removeprefix("= "),
                         text if printed is None else f"{printed.mean():.2f}",
                     ]
                 )
@@ -115,18 +118,21 @@ class Correlations(Table):
                 interval, printed = _interval(*compared[1:]), paper.get(f"{language}, {question}")
                 if interval is None:
                     continue
+                reasons, count = [f"p {_level(p)}"], len(compared.metrics)
+                reasons += [f"{compared.signs()} metrics negative"] * (count > 1)
+                reasons += _fewer_epochs(report.settings, language, self.epochs[language])
                 sign = "holds" if mean < 0 else "differs"
                 yield {
                     "claim": "better translation makes worse embeddings",
                     "compared": f"{question}, {language}",
                     "unit": "correlation over encoders",
                     "tasks": compared.metrics,
-                    "of": len(compared.metrics),
+                    "of": count,
                     "seeds": min(len(report.of(name)) for name in encoders.names),
                     "value": round(mean, 4),
                     **dict(zip(("low", "high"), interval, strict=True)),
                     "verdict": sign if p < _LEVEL / len(groups) else "undecided",
-                    "reasons": [f"p = {p:.3f}", f"{compared.signs()} metrics negative"],
+                    "reasons": reasons,
                     "paper": None if printed is None else round(float(printed.mean()), 4),
                 }
 
@@ -226,6 +232,18 @@ class Correlations(Table):
     @staticmethod
     def _short(report: Report, column: str) -> str:
         return report.names.get(column, column.partition(" ")[0]).partition(",")[0]
+
+
+def _level(p: float) -> str:
+    return f"= {p:.3f}" if p >= 0.0005 else "< 0.001"
+
+
+def _fewer_epochs(settings: Mapping[str, Any], language: str, paper: int) -> list[str]:
+    """That the trainings had fewer epochs than the paper's, if the settings say so."""
+    size = settings.get("size", {})
+    options = {**size.get("training", {}), **size.get("corpus_training", {}).get(language, {})}
+    epochs = settings.get("epochs", options.get("max_epochs"))
+    return [] if epochs is None or epochs >= paper else [f"only {epochs} of the paper's {paper} epochs"]
 
 
 def permutation_test(bleu: Floats, values: Floats) -> tuple[float, float]:

@@ -73,7 +73,7 @@ class Family(Experiment):
         steps: int | None = None,
         tables: Sequence[str] | None = None,
         rows: Sequence[str] | None = None,
-        seeds: Sequence[int] = (0,),
+        seeds: Sequence[int] | Mapping[str, Sequence[int]] = (0,),
         preset: str = "paper",
         normalize: str | None = None,
         device: str = "auto",
@@ -111,7 +111,8 @@ class Family(Experiment):
             steps: Steps of each training, instead of a time.
             tables: Names of tables. None: all.
             rows: Names of rows, as in `"mean-max-aae"`. None: those of `tables`.
-            seeds: Training seeds of each row with a network; tables show means.
+            seeds: Training seeds of each row with a network; tables show means. A mapping has the seeds of
+                some rows by name; "" is all others.
             preset: Preset of the networks: "paper" or "reference".
             normalize: Normalisation in the evaluation: "none", or "halves" for rows whose public code has it.
                 None: that of the preset's code, or of the resumed folder.
@@ -138,7 +139,7 @@ class Family(Experiment):
             FormatError: A file of the data or the vectors has another format.
         """
         wanted_tables, wanted_rows = self.selected(tables, rows)
-        seeds = checked_seeds(seeds)
+        row_seeds = self._row_seeds(seeds)
         sized = self.sized(size).limited(minutes, steps)
         evaluator = Evaluator(
             protocol=protocol, options=options or {}, resamples=resamples, show=show_progress_bar
@@ -194,7 +195,7 @@ class Family(Experiment):
             measure=self.measure,
             show=show_progress_bar,
         )
-        todo = self._todo(bench, wanted_rows, seeds)
+        todo = self._todo(bench, wanted_rows, row_seeds)
         computed_rows = computed(self.name, todo, len(todo), results, show=show_progress_bar)
         self._compare(bench, computed_rows, evaluator.resamples)
         return self.write(results, computed_rows, wanted_tables, self._findings(bench, computed_rows))
@@ -219,11 +220,20 @@ class Family(Experiment):
             raise ValueError(f"normalize must be one of {', '.join(['none', *known])}, got {normalize!r}")
         return None if normalize == "none" else normalize
 
-    def _todo(self, bench: Bench, rows: Sequence[str], seeds: Sequence[int]) -> list[Todo]:
+    def _row_seeds(self, seeds: Sequence[int] | Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
+        """The seeds of every row."""
+        named = dict(seeds) if isinstance(seeds, Mapping) else {"": seeds}
+        row_seeds = dict.fromkeys(self.rows, checked_seeds(named.pop("", (0,))))
+        for name, own in named.items():
+            _, (row,) = self.selected(None, [name])
+            row_seeds[row] = checked_seeds(own)
+        return row_seeds
+
+    def _todo(self, bench: Bench, rows: Sequence[str], row_seeds: Mapping[str, Sequence[int]]) -> list[Todo]:
         """The rows to compute: controls first, which take no time."""
         todo: list[Todo] = []
         for name in sorted(rows, key=lambda name: self.rows[name].trained):
-            row = self.rows[name]
+            row, seeds = self.rows[name], row_seeds[name]
             for seed in seeds if row.seeded else seeds[:1]:
                 label = f"{name} {seed}" if row.seeded else name
                 todo.append((name, label, functools.partial(bench.result, name, row, seed)))

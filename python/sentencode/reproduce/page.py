@@ -19,6 +19,7 @@ The numbers come from the results. A key `page` of the file holds what a person 
 from __future__ import annotations
 
 import importlib
+import itertools
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,7 +39,8 @@ __all__ = ["index", "markdown", "write_pages"]
 Content = dict[str, Any]
 _BAR = 20  # characters
 _ALT = "Differences: the paper's, ours with 95 % intervals, and what training gave"
-_VERDICT = claims.CLAIM_HEADER.index("verdict")
+_PAPER, _VERDICT = map(claims.CLAIM_HEADER.index, ("paper", "verdict"))
+_VERDICTS = {"holds": "hold", "differs": "fail", "undecided": "undecided"}  # verdict -> its name in counts
 
 
 def write_pages(files: Sequence[str | os.PathLike[str]]) -> list[Path]:
@@ -56,7 +58,7 @@ def write_pages(files: Sequence[str | os.PathLike[str]]) -> list[Path]:
     """
     written: list[Path] = []
     for path in map(as_path, files):
-        content = read_json(path)
+        content = _complete(read_json(path))
         outputs = {path.with_suffix(".md"): markdown(content, path.stem).encode()}
         if _has_picture(content):
             outputs[path.with_suffix(".png")] = _picture(content)
@@ -74,9 +76,7 @@ def markdown(content: Content, name: str = "results") -> str:
         content: Content of a `results.json`.
         name: Name of the page's picture and of its JSON file, without the suffix.
     """
-    if "family" not in content:
-        raise ValueError("results.json does not name its family: run sentencode reproduce with --resume once")
-    page = content.get("page", {})
+    page, content = content.get("page", {}), _complete(content)
     parts = [
         f"# {page.get('title') or _citation(content)}",
         f"**{page.get('verdict') or _counted(content)}**",
@@ -85,8 +85,7 @@ def markdown(content: Content, name: str = "results") -> str:
         parts.append(f"![{page.get('alt', _ALT)}]({name}.png)")
     shown, rest = _claims(content)
     if shown:
-        findings = content.get("findings", ())
-        rules = [claims.rules(findings)] if findings else []
+        rules = [claims.rules(content["findings"])] if content["findings"] else []
         parts += ["## Claims", *rules, _text_table(claims.CLAIM_HEADER, shown)]
     if "budget" in page:
         parts += ["## Share of the paper's budget", _text_table(["", "here", "paper", "used"], _budget(page))]
@@ -103,8 +102,8 @@ def markdown(content: Content, name: str = "results") -> str:
     for table in page.get("extra", ()):
         body = [_table(table["header"], table["rows"]), *table.get("notes", ())]
         parts.append(_details(table["title"], "\n".join(body)))
-    parts.append(_details("How it was run", "\n".join(_run(page, name))))
-    notes = dict.fromkeys([*page.get("notes", ()), *report.notes()])
+    parts.append(_details("How it was run", "\n".join(_run(content, name))))
+    notes = dict.fromkeys([*page.get("notes", ()), *report.notes(), *folded.notes()])
     parts.append(_details("Notes", "".join(f"- {note}\n" for note in notes)))
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 
@@ -112,22 +111,46 @@ def markdown(content: Content, name: str = "results") -> str:
 def index(files: Sequence[str | os.PathLike[str]]) -> str:
     """The table of all pages: the paper, counts of verdicts, the share of the paper's budget.
 
+    Verdicts on claims without a published figure have a column of their own.
+
     Args:
         files: As for `write_pages`; those without a paper are left out.
     """
     rows = []
     for path in map(as_path, files):
-        content = read_json(path)
+        content = _complete(read_json(path))
         page = content["page"]
         if "paper" not in page:
             continue
-        counts = Counter(row[_VERDICT] for part in _claims(content) for row in part)
-        verdicts = [str(counts[verdict]) for verdict in ("holds", "differs", "undecided")]
+        published, others = Counter[str](), Counter[str]()
+        for cells in itertools.chain(*_claims(content)):
+            (others if cells[_PAPER] == MISSING else published)[cells[_VERDICT]] += 1
+        counts = [str(published[verdict]) for verdict in _VERDICTS]
+        further = [f"{others[verdict]} {name}" for verdict, name in _VERDICTS.items() if others[verdict]]
         (what, *_), used = page["budget"][0], _budget(page)[0][-1]
-        rows.append(
-            [f"[{page['paper']}]({path.stem}.md)", *verdicts, f"{used.split('`')[-1].strip()} ({what})"]
-        )
-    return _table(["paper", "hold", "fail", "undecided", "share of the paper's budget"], rows)
+        share = f"{used.split('`')[-1].strip()} ({what})"
+        rows.append([f"[{page['paper']}]({path.stem}.md)", *counts, ", ".join(further) or MISSING, share])
+    header = [
+        "paper",
+        *_VERDICTS.values(),
+        "claims without a published figure",
+        "share of the paper's budget",
+    ]
+    return _table(header, rows)
+
+
+def _complete(content: Content) -> Content:
+    """The content with the findings of tables, which follow from the rows.
+
+    Raises:
+        ValueError: It does not name its family.
+    """
+    if "family" not in content:
+        raise ValueError("results.json does not name its family: run sentencode reproduce with --resume once")
+    stored = [finding for finding in content.get("findings", ()) if "unit" not in finding]
+    report = _report(content, None)
+    tables = (finding for table in report.tables.values() for finding in table.findings(report))
+    return {**content, "findings": [*stored, *tables]}
 
 
 def _report(content: Content, tables: Sequence[str] | None) -> Report:
@@ -146,15 +169,21 @@ def _citation(content: Content) -> str:
 
 def _counted(content: Content) -> str:
     """The counts of verdicts, as a sentence."""
-    counts = Counter(finding["verdict"] for finding in content.get("findings", ()))
+    counts = Counter(finding["verdict"] for finding in _published(content))
     return ", ".join(f"{count} claims: {verdict}" for verdict, count in counts.most_common()) or "Results"
+
+
+def _published(content: Content) -> list[Content]:
+    """The findings with a published difference; all findings if none has one."""
+    findings: list[Content] = content["findings"]
+    return [finding for finding in findings if finding.get("paper") is not None] or findings
 
 
 def _claims(content: Content) -> tuple[list[list[str]], list[list[str]]]:
     """The cells of the claims; those that the paper has a difference for, and the others."""
     page = content.get("page", {})
     parts: tuple[list[list[str]], list[list[str]]] = ([], [])
-    for finding in content.get("findings", ()):
+    for finding in content["findings"]:
         cells = claims.claim_cells(finding)
         why = page.get("why", {})
         cells[-1] = "; ".join(filter(None, [cells[-1], why.get(cells[1], why.get(cells[0]))]))
@@ -175,16 +204,32 @@ def _budget(page: Content) -> list[list[str]]:
     return rows
 
 
-def _run(page: Content, name: str) -> Iterator[str]:
+def _run(content: Content, name: str) -> Iterator[str]:
     """The commands, the date and the machine, and what differs from the paper."""
+    page = content.get("page", {})
     if "date" in page:
         yield f"Date: {page['date']}. Machine: {page['machine']}.\n"
     for command in page.get("commands", ()):
         yield f"```\n{command}\n```\n"
-    yield f"[{name}.json]({name}.json) has all numbers, with those of each seed and the training times."
+    yield f"[{name}.json]({name}.json) has {_stored(content)}."
     yield f"`sentencode reproduce page {name}.json` writes this page.\n"
     if "setup" in page:
         yield _text_table(["", "here", "paper"], page["setup"])
+
+
+def _stored(content: Content) -> str:
+    """What the JSON file has."""
+    results = content["rows"] if "rows" in content else content["cells"]
+    runs: dict[str, list[Content]] = {}  # scores of each seed
+    for result in results if any(result.get("seed") for result in results) else ():
+        scores = {name: one["value"] for name, one in result["scores"].items() if "low" in one}
+        runs.setdefault(result["row"], []).append(scores)
+    several = [scores for scores in runs.values() if len(scores) > 1]
+    if any(one != scores[0] for scores in several for one in scores):
+        numbers = "the scores of each seed"
+    else:
+        numbers = "the means over seeds (the scores of each were not stored)" if several else "all numbers"
+    return numbers + " and the training times" * any("minutes" in result for result in results)
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -205,7 +250,7 @@ def _details(title: str, body: str, *, opened: bool = False) -> str:
 
 
 def _has_picture(content: Content) -> bool:
-    return bool(content.get("findings") or content.get("page", {}).get("picture"))
+    return bool(content["findings"] or content.get("page", {}).get("picture"))
 
 
 def _picture(content: Content) -> bytes:
@@ -215,8 +260,7 @@ def _picture(content: Content) -> bytes:
         return _report(content, None).figure()
     if spec is not None:
         return rendered(_points(**spec), "png")
-    compared = [finding for finding in content["findings"] if finding.get("paper") is not None]
-    return rendered(claims.forest_plot(compared or content["findings"]), "png")
+    return rendered(claims.forest_plot(_published(content)), "png")
 
 
 def _points(points: Sequence[tuple[str, float, int]], labels: Mapping[str, str], line: float) -> Any:

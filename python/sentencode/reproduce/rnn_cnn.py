@@ -197,6 +197,7 @@ _CLAIMS = (
         "predict-all-words CNN, max only",
         _TASKS_1,
         within=None,
+        net=True,
     ),
     Claim(
         "mean and max are better than max",
@@ -204,6 +205,7 @@ _CLAIMS = (
         "predict-all-words CNN, max only, double-sized encoder",
         _TASKS_1,
         within=None,
+        net=True,
     ),
     Claim(
         "mean and max are better than max, same width",
@@ -218,6 +220,7 @@ _CLAIMS = (
         "predict-all-words CNN",
         _TASKS_1,
         within=None,
+        net=True,
     ),
     *(
         Claim(

@@ -17,6 +17,7 @@ pytest.importorskip("torch")
 
 import sentencode as se
 from sentencode.cli import main
+from sentencode.cli.reproduce import Aae
 from sentencode.evaluation import published
 from sentencode.reproduce import aae, bench
 from sentencode.reproduce.controls import AverageOfWord2vec, MeanMaxOfWords, Projection
@@ -250,6 +251,11 @@ def test_a_stopped_row_is_resumed(folder, vectors, tmp_path, done, monkeypatch):
         for out in (first_out, tmp_path / "out")
     ]
     assert all(bool((states[0][name] == states[1][name]).all()) for name in states[0])
+
+
+def test_the_command_names_the_default_minutes():
+    assert f"{aae.SIZES['cpu'].minutes}" == Aae.END
+    assert f"`--minutes` ({Aae.END})" in (Path(__file__).parents[3] / "docs/cli.md").read_text()
 
 
 def test_minutes_make_steps_of_a_measured_time(folder, vectors, tmp_path, monkeypatch):

@@ -171,26 +171,59 @@ def test_stored_scores_make_findings_with_what_training_gave():
     assert (equal["trained"]["value"], equal["verdict"]) == (0.0, "undecided")
     assert claims.claim_cells(equal)[3:5] == ["±9", "+0.0"]
     assert claims.claim_cells(equal)[-1] == "training gave only +0.0, one seed"
-    assert words["trained"]["control"] == "untrained"
+    assert "trained" not in words  # of another pooling
     assert "Margin" in claims.rules([equal])
     assert "Margin" not in claims.rules([wider])
 
 
-def test_the_control_is_the_most_similar_untrained_network():
-    results = [stored(name, 300, 70, 0.2) for name in ROWS]
+def test_the_control_is_the_untrained_network_of_the_same_width_and_pooling():
+    dims = dict.fromkeys(ROWS, 300) | {"wide": 600, "untrained wide": 600}
+    results = [stored(name, dim, 70, 0.2) for name, dim in dims.items()]
     report = Reproduced(results, {}, {}, "", ROWS)
-    assert claims.untrained_control(report, "trained") == "untrained"  # of the same corpus
-    assert claims.untrained_control(report, "words") is None
-    without = Reproduced(results[:2], {}, {}, "", ROWS)
-    assert claims.untrained_control(without, "trained") is None
+    controls = {name: claims.untrained_control(report, name) for name in ROWS}
+    assert controls["trained"] == "other corpus"
+    assert controls["wide"] == "untrained wide"
+    assert controls["words"] is controls["untrained"] is None
+    narrow = [one for one in results if one["row"] not in ("untrained wide", "other corpus")]
+    report = Reproduced(narrow, {}, {}, "", ROWS)
+    assert claims.untrained_control(report, "wide") is None  # of 600 dimensions
+    assert claims.untrained_control(report, "trained") is None  # of the maximum
 
 
-def test_the_control_of_the_same_width_is_preferred_to_that_of_the_default_size():
-    rows = {"mean": Row("MeanMaxAAE", {"pooling": "mean"}), "untrained": untrained(Row("MeanMaxAAE"))}
-    rows["untrained narrow"] = untrained(Row("MeanMaxAAE", {"hidden": 256}))
-    dims = {"mean": 512, "untrained": 1024, "untrained narrow": 512}
-    report = Reproduced([stored(name, dims[name], 70, 0.2) for name in rows], {}, {}, "", rows)
-    assert claims.untrained_control(report, "mean") == "untrained narrow"
+def test_of_several_controls_that_of_the_same_corpus_is_preferred():
+    rows = {"row": Row("RAE"), "other": untrained(Row("RAE", corpus="b")), "same": untrained(Row("RAE"))}
+    report = Reproduced([stored(name, 8, 70, 0.2) for name in rows], {}, {}, "", rows)
+    assert claims.untrained_control(report, "row") == "same"
+
+
+def test_a_net_difference_is_less_that_of_untrained_networks():
+    rows = {"narrow": Row("RNNCNN"), "wide": Row("RNNCNN")}
+    rows |= {f"untrained {name}": untrained(row) for name, row in rows.items()}
+    dims, crs = [300, 600, 300, 600], [74.0, 77.0, 70.0, 72.5]
+    results = [stored(*one, 0.3) for one in zip(rows, dims, crs, strict=True)]
+    claim = Claim("wider", "wide", "narrow", ("CR",), within=None, net=True)
+    (finding,) = evaluated_claims([claim], {}, 20, rows, results)
+    assert finding["net"] == ["untrained wide", "untrained narrow"]
+    assert (finding["value"], finding["high"], finding["verdict"]) == (0.5, 4.5, "undecided")
+    assert claims.claim_cells(finding)[1] == "wide / narrow, CR, net"
+    assert finding["trained"]["value"] == 4.5
+    assert '"Net"' in claims.rules([finding])
+    results[1]["scores"]["CR accuracy"] = {"value": 90.0, "low": 89.0, "high": 91.0}
+    (without,) = evaluated_claims([claim], {}, 20, rows, results[:3])
+    assert (without["value"], without["verdict"]) == (16.0, "undecided")
+    assert claims.claim_cells(without)[-1] == "no untrained control of wide, one seed"
+    assert "training gave is unknown" in claims.rules([without])
+
+
+def test_net_differences_are_paired(reports):
+    rows = {"good": Row("RNNCNN"), "as good": Row("RNNCNN", {"pooling": "max"})}
+    rows |= {"bad": untrained(rows["good"]), "bad max": untrained(rows["as good"])}
+    results = [{"row": name, "seed": 0, "dim": 2, "scores": {}} for name in rows]
+    claim = Claim("", "good", "as good", ("TREC",), within=None, net=True)
+    both = {**reports, "bad max": reports["bad"]}
+    (finding,) = evaluated_claims([claim], both, 200, rows, results)
+    assert (finding["value"], finding["net"]) == (0, ["bad", "bad max"])
+    assert "paired" not in finding
 
 
 def test_evaluation_reports_say_what_training_gave(reports):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ import pytest
 pytest.importorskip("torch")
 
 import sentencode as se
+from sentencode.cli import reproduce
+from sentencode.cli.errors import UsageError
 from sentencode.evaluation import published
 from sentencode.reproduce import published as tables_of
 from sentencode.reproduce import rows
@@ -115,6 +118,32 @@ def test_differences_are_paired(report):
 def test_a_row_that_cannot_be_computed_is_reported(report):
     assert "Left out: nowhere (it cannot be made here)." in report.text()
     assert report.of("nowhere") == []
+
+
+@pytest.mark.parametrize(
+    ("seeds", "ours"),
+    [([0, 1], [0, 1]), ({"": [3], "ours": [0, 1]}, [0, 1]), ({"ours": [7]}, [7]), ({"": [5]}, [5])],
+)
+def test_seeds_by_row(seeds, ours):
+    row_seeds = FAMILY._row_seeds(seeds)
+    todo = FAMILY._todo(SimpleNamespace(result=print), list(FAMILY.rows), row_seeds)
+    assert [label for row, label, _ in todo if row == "ours"] == [f"ours {seed}" for seed in ours]
+    assert [label for row, label, _ in todo if row != "ours"] == [row for row in FAMILY.rows if row != "ours"]
+
+
+@pytest.mark.parametrize(
+    ("seeds", "message"),
+    [({"other": [0]}, "no row is named 'other'"), ({"ours": [1, 1]}, "seeds must be different numbers")],
+)
+def test_wrong_seeds_by_row(seeds, message):
+    with pytest.raises(ValueError, match=message):
+        FAMILY._row_seeds(seeds)
+
+
+def test_seeds_of_the_command():
+    assert reproduce._seeds(["0", "1", "ours=2,3"]) == {"": [0, 1], "ours": [2, 3]}
+    with pytest.raises(UsageError, match="--seeds: expected N, or ROW=N,N, got 'ours'"):
+        reproduce._seeds(["ours"])
 
 
 def test_a_user_defined_size_keeps_its_type():

@@ -35,6 +35,45 @@ def test_the_index_and_the_readme_are_up_to_date():
     assert table.replace("](", "](docs/results/") in (FOLDER.parents[1] / "README.md").read_text()
 
 
+def test_the_index_counts_claims_without_a_published_figure_apart(tmp_path):
+    finding = {"claim": "I", "row": "a", "other": "b", "tasks": ["SNLI"], "of": 1, "seeds": 1, "within": None}
+    finding |= {"value": 1.0, "low": 0.5, "high": 1.5}
+    verdicts = [("holds", 1.0), ("undecided", -1.0), ("holds", None), ("undecided", None)]
+    findings = [{**finding, "verdict": verdict, "paper": paper} for verdict, paper in verdicts]
+    by_hand = [["II", "a / b", "-", "2", "differs", ""], ["III", "a / b", "1 / 2", "2", "differs", ""]]
+    content = {"family": "pooling", "settings": {}, "rows": [], "findings": findings}
+    content["page"] = {"paper": "P", "budget": [["pairs", 1, 4]], "claims": by_hand}
+    (tmp_path / "x.json").write_text(json.dumps(content))
+    line = page.index([tmp_path / "x.json"]).splitlines()[-1]
+    assert line == "| [P](x.md) | 1 | 1 | 1 | 1 hold, 1 fail, 1 undecided | 25 % (pairs) |"
+    assert page._counted(content) == "1 claims: holds, 1 claims: undecided"
+
+
+def test_pages_have_the_notes_of_folded_tables():
+    content = read_json(FOLDER / "pooling.json")
+    assert {"senteval", "fig2"} <= set(content["page"]["folded"])
+    notes = page.markdown(content).rpartition("<summary>Notes")[2]
+    assert "InferSent is max pooling" in notes
+    assert "Head distance: " in notes
+
+
+@pytest.mark.parametrize(
+    ("values", "stored"),
+    [
+        ([70.0], "all numbers"),
+        ([70.0, 71.0], "the scores of each seed"),
+        ([70.0, 70.0], "the means over seeds (the scores of each were not stored)"),
+    ],
+)
+def test_pages_say_what_is_stored(values, stored):
+    scores = [{"MR accuracy": {"value": value, "low": 60.0, "high": 80.0}} for value in values]
+    rows = [{"row": "a", "seed": seed, "scores": one} for seed, one in enumerate(scores)]
+    assert page._stored({"rows": rows}) == stored
+    assert (
+        page._stored({"rows": [{**row, "minutes": 1} for row in rows]}) == f"{stored} and the training times"
+    )
+
+
 def test_a_page_of_a_new_run(tmp_path, capsys):
     scores = {"CR accuracy": {"value": 70.0, "low": 68.0, "high": 72.0}}
     content = {
