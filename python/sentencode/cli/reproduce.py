@@ -25,6 +25,8 @@ sentencode reproduce distill teacher.sentencode --data SentEval/data --sentences
 """
 
 Options = Mapping[str, tuple[Any, str]]  # as for `add_options`
+_CURVES: Options = {"--curves": (False, "evaluate SICK-R and STS14 at each validation, and draw the curves")}
+_INFERSENT: Options = {"--infersent FILE": (Path, "an encoder, as `reproduce pooling` trains InferSent")}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -212,14 +214,15 @@ class Aae(_Trained):
     """Paper 000: the mean-max attention autoencoder, its variants and baselines, and three controls.
 
     Every training reads --train for an equal part of --minutes; rows are evaluated on the tasks whose files
-    are available. Prints tables 1 to 3 and the training times; --out receives them, one JSON file for
-    each row, and the encoders. After Ctrl-C or a kill, --resume continues in the middle of a training. With
-    --preset reference the attention autoencoders are evaluated as in the public code: the embedding of each
-    pooling is normalised (--normalize halves).
+    are available. FastSent, FastSent+AE, uni-, bi- and combine-skip and skip-thoughts+LN are trained, for as
+    long, if --rows names them; a later call with --resume shows them with the others. Prints tables 1 to 3
+    and the training times; --out receives them, one JSON file for each row, and the encoders. After Ctrl-C or
+    a kill, --resume continues in the middle of a training. With --preset reference the attention autoencoders
+    are evaluated as in the public code: the embedding of each pooling is normalised (--normalize halves).
     """
 
     NAME = "aae"
-    TABLES = "1, 2, 3, findings, cost"
+    TABLES = "1, 2, 3, widths, findings, cost, curve"
     ROW = "mean-max-aae"
     TRAINED = "all trained rows"
     END = "105"
@@ -237,6 +240,8 @@ sentencode reproduce aae --data SentEval/data --vectors glove.840B.300d.txt --tr
             "normalisation of AAE rows (default: halves with --preset reference, else none; with --resume "
             "that of the folder)",
         ),
+        **_CURVES,
+        **_INFERSENT,
     }
 
 
@@ -252,7 +257,7 @@ class RnnCnn(_Trained):
     """
 
     NAME = "rnn-cnn"
-    TABLES = "1, 2, 3, findings, hyper, losses, cost"
+    TABLES = "1, 2, 3, findings, hyper, losses, cost, curve"
     ROW = "predict-all-words-cnn"
     END = "1,500 steps each"
     CORPORA = ("reviews",)
@@ -266,6 +271,9 @@ sentencode reproduce rnn-cnn --data SentEval/data --vectors glove.840B.300d.txt 
     OPTIONS: ClassVar[Options] = {
         "--nli FILE ...": (str, "labelled pairs to train classifiers on, for table 3"),
         "--nli-test FILE ...": (str, "to test them: SNLI's test set, then revised pairs"),
+        "--sampled-words N": (int, "words of a sampled softmax in training (default: the full softmax)"),
+        **_CURVES,
+        **_INFERSENT,
     }
 
     @classmethod

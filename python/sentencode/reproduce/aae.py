@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
-from ..paragraph_vec import ParagraphVec
 from .claims import Claim, Claims
-from .controls import CONTROLS, AverageOfWord2vec, Projection, of_wordnet
+from .controls import CONTROLS, AverageOfWord2vec, Projection, of_wordnet, paragraph_vec, saved_row
+from .curves import Curves
 from .family import Family
+from .report import Report
+from .results_folder import file_identity
 from .rows import Row, untrained
 from .rows import Size as CommonSize
 from .score_tables import Averages, Cost, Scores
@@ -29,6 +33,16 @@ class Size(CommonSize):
 
     hidden: int
     filters: int
+
+    @property
+    def half_hidden(self) -> int:
+        """Width of each of two skip-thoughts whose embeddings are concatenated."""
+        return self.hidden // 2
+
+    @property
+    def sum_rate(self) -> float:
+        """Learning rate of FastSent, whose sums of word vectors change slowly."""
+        return 5 * float(self.training.get("learning_rate", 1e-4))
 
 
 SIZES = {
@@ -77,14 +91,39 @@ _ORDERED = {
     for name in ("hierarchical", "composite")
 }
 _ORDERED["combine-CNN"] = Row(joined=tuple(_ORDERED.values()), expanded=True)
+
+
+def _skip_thoughts(width: str = "hidden", **options: Any) -> Row:
+    # Longer sentences are left out, as in its public code.
+    row = Row("SkipThoughts", {"max_length": 30, **options}, {"hidden": width}, expanded=True)
+    return replace(row, asked=True)
+
+
+# Further trained rows of table 1, which are not among those that share the minutes.
+_FAST_SENT = Row("FastSent", sized={"learning_rate": "sum_rate"}, expanded=True, asked=True)
+_ASKED = {
+    "FastSent": _FAST_SENT,
+    "FastSent+AE": replace(_FAST_SENT, options={"autoencode": True}),
+    "uni-skip": _skip_thoughts(),
+    "bi-skip": _skip_thoughts(bidirectional=True),
+    "combine-skip": Row(
+        joined=(_skip_thoughts("half_hidden"), _skip_thoughts("half_hidden", bidirectional=True)),
+        expanded=True,
+        asked=True,
+    ),
+    "skip-thoughts+LN": _skip_thoughts(layer_norm=True),
+}
+_ON_NLI = "BiLSTM-max on NLI"
 _OF_SIZE = {
     **_AAE,
     **{f"{name} RAE": Row("RAE", {"pooling": pooling}) for name, pooling in _POOLINGS.items()},
     "LSTM SDAE": Row("LSTMSDAE"),  # the paper's is that of Hill et al. (2016)
     "CNN-LSTM AE": Row("CNNLSTMAE", sized={"hidden": "hidden", "filters": "filters"}),  # Gan et al. (2017)
     **_ORDERED,
-    "ParagraphVec DBOW": Row(trained=False, make=lambda _: ParagraphVec("dbow"), fitted=True),
-    "ParagraphVec DM": Row(trained=False, make=lambda _: ParagraphVec("dm"), fitted=True),
+    **_ASKED,
+    _ON_NLI: saved_row(None),  # Conneau et al. (2017)
+    "ParagraphVec DBOW": paragraph_vec("dbow"),
+    "ParagraphVec DM": paragraph_vec("dm"),
     "DictRep": Row(trained=False, make=of_wordnet),  # Hill et al. (2016)
     **CONTROLS,
     "word2vec": Row(trained=False, make=AverageOfWord2vec, fitted=True),
@@ -140,7 +179,7 @@ FAMILY = Family(
             "Table 1: SentEval's tasks, accuracy and F1 in percent, Pearson's r",
             "1",
             rows=(
-                *("mean-max AAE", *_ORDERED),
+                *("mean-max AAE", *_ORDERED, *_ASKED),
                 *(name for name, row in _OF_SIZE.items() if not row.trained),
             ),
             printed={
@@ -148,6 +187,7 @@ FAMILY = Family(
                 "word2vec": "word2vec BOW",
                 "SIF": "SIF (GloVe + WR)",
                 "ParagraphVec DBOW": "ParagraphVec (DBOW)",
+                _ON_NLI: "BiLSTM-Max (on SNLI)",
             },
         ),
         "2": Averages("Table 2: macro and micro averages of accuracy", "2", of="1", rows=tuple(_OF_SIZE)),
@@ -172,10 +212,27 @@ FAMILY = Family(
             "section 4.4",
             remark='; the paper reports "about 39 million" for its own',
         ),
+        "curve": Curves(("SICKRelatedness pearson", "STS14 pearson")),
     },
     remarks=("STS14 is the mean of its subsets, weighted by their sizes.",),
     ordered=True,
     options={"unit_words": False},
     claims=_CLAIMS,
+    curve=("SICKRelatedness", "STS14"),
 )
-reproduce = FAMILY.reproduce
+
+
+def reproduce(*args: Any, infersent: str | os.PathLike[str] | None = None, **more: Any) -> Report:
+    """Computes the paper's tables, see `Family.reproduce`.
+
+    Args:
+        *args: Arguments of `Family.reproduce`.
+        infersent: A saved encoder for the row "BiLSTM-max on NLI": `reproduce pooling --rows infersent-nli`
+            trains one, and writes it into the folder `encoders`.
+        **more: Arguments of `Family.reproduce`.
+    """
+    family = FAMILY
+    if infersent is not None:
+        rows = {**ROWS, _ON_NLI: saved_row(infersent)}
+        family = replace(FAMILY, rows=rows, facts={"infersent": file_identity(infersent)})
+    return family.reproduce(*args, **more)

@@ -17,8 +17,9 @@ from ..files import make_folder, without_link
 from ..saved import load
 from ..text.vocabulary import Vocabulary
 from ..threads import num_threads
-from ..training import CsvLog, History
+from ..training import Callback, CsvLog, History
 from ..vectors import WordVectors
+from .curves import CurveLog, curve_of
 from .evaluator import Adapted, Evaluator, scores_of
 from .labelled import Labels, evaluated_labels
 from .parallel import Parallel
@@ -57,6 +58,7 @@ class Bench:
         values: Parameter -> values to choose from by validation.
         ordered: Whether training uses neighbouring sentences.
         measure: Adds scores that SentEval does not have.
+        curve: Names of tasks that single encoders are evaluated on at each validation.
         show: Show progress bars.
     """
 
@@ -72,6 +74,7 @@ class Bench:
     values: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     ordered: bool = False
     measure: Measure | None = None
+    curve: Sequence[str] = ()
     show: bool = False
     _vocabularies: dict[str, Vocabulary] = field(default_factory=dict, init=False)
 
@@ -100,6 +103,8 @@ class Bench:
         elif row.trained:
             encoder, history, tried = self.chosen(row, label, seed)
             result |= {**_training_results(history), **tried}
+            if (scores := self.results.read(f"curves/{label}.json")) is not None:
+                result["curve"] = curve_of(history, scores)
         elif row.kind:
             encoder = self.untrained(row, seed)
         else:
@@ -171,7 +176,7 @@ class Bench:
         """The encoder and history of the value with the best validation, and the results of all values."""
         values = [(name, value) for name in row.chosen for value in self.values.get(name, ())]
         if not values:
-            return *self.trained(row, label, seed), {"encoder": f"{label}.sentencode"}
+            return *self.trained(row, label, seed, self.curve), {"encoder": f"{label}.sentencode"}
         runs = {}
         for name, value in values:
             variant = replace(row, options={**row.options, name: value})
@@ -186,8 +191,17 @@ class Bench:
         files = {"encoder": f"{best}.sentencode", "tried": tried, "taken": runs[best][2]}
         return *runs[best][:2], files
 
-    def trained(self, row: Row, label: str, seed: int) -> tuple[NeuralEncoder, History]:
-        """The trained encoder and its training history, across interruptions."""
+    def trained(
+        self, row: Row, label: str, seed: int, curve: Sequence[str] = ()
+    ) -> tuple[NeuralEncoder, History]:
+        """The trained encoder and its training history, across interruptions.
+
+        Args:
+            row: The row.
+            label: Name of its files.
+            seed: Seed of the training.
+            curve: Names of tasks that it is evaluated on at each validation.
+        """
         saved, log = self.folder / "encoders" / f"{label}.sentencode", self.folder / "logs" / f"{label}.csv"
         if not saved.exists():
             steps = self._steps(row, label, seed)
@@ -203,16 +217,38 @@ class Bench:
             for path in (saved, log):
                 make_folder(path.parent)
             train, valid = self._examples(row)
+            callbacks: list[Callback] = [CsvLog(log)]
+            if curve:
+                callbacks.append(self._curve_log(row, label, seed, curve))
             encoder.fit(
                 *train,
                 valid=valid,
                 checkpoints=self.folder / "work" / label / "checkpoints",
-                callbacks=[CsvLog(log)],
+                callbacks=callbacks,
                 show_progress_bar=self.show,
             )
             encoder.save(without_link(saved))
             shutil.rmtree(self.folder / "work" / label)
         return load(saved), History.from_csv(log)
+
+    def _curve_log(self, row: Row, label: str, seed: int, names: Sequence[str]) -> CurveLog:
+        """A log of the scores during a training, which begins with those of the untrained encoder."""
+        encoder = self.untrained(row, seed)
+        evaluator = replace(self.evaluator, resamples=1, show=False)
+        tasks = [task for task in evaluator.tasks if task.name in names]
+        out = self.folder / "work" / label / "curve.json"
+
+        def score(network: Any) -> dict[str, float]:
+            encoder.network.load_state_dict(network.state_dict())
+            if row.expanded:
+                encoder.expand_vocabulary(self.vectors)
+            out.unlink(missing_ok=True)  # of earlier weights
+            scores = scores_of(evaluator(self._evaluated(encoder, row), label, tasks, out))
+            return {column: round(score["value"], 4) for column, score in scores.items()}
+
+        log = CurveLog(self.results, f"curves/{label}.json", score)
+        log.add(0, encoder.network)
+        return log
 
     def untrained(self, row: Row, seed: int) -> NeuralEncoder:
         """The encoder at its initialisation: after a step that changes nothing."""

@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from ..linear import SIF, Average, DictRep
+from ..paragraph_vec import ParagraphVec
+from ..saved import load
 from ..text.definitions import definitions
 from ..vectors import WordVectors
+from .evaluator import Adapted
 from .rows import NotAvailableError, Row
 
-__all__ = ["CONTROLS", "AverageOfWord2vec", "MeanMaxOfWords", "Projection", "of_wordnet"]
+__all__ = [
+    "CONTROLS",
+    "AverageOfWord2vec",
+    "MeanMaxOfWords",
+    "Projection",
+    "average_of_first",
+    "of_wordnet",
+    "paragraph_vec",
+    "saved_row",
+]
 
 _SEED = 20181111
 
@@ -83,8 +96,7 @@ class AverageOfWord2vec:
 
     def fit(self, sentences: Any, *, show_progress_bar: bool) -> None:
         """Train the word vectors."""
-        if importlib.util.find_spec("gensim") is None:
-            raise NotAvailableError("gensim is not installed")
+        _check_gensim()
         words = WordVectors.train(sentences, self.dim, method="word2vec", progress=show_progress_bar)
         self.average = Average(words)
 
@@ -96,6 +108,11 @@ class AverageOfWord2vec:
         """The embeddings of tokenized sentences [n, dim]."""
         embeddings: npt.NDArray[np.float32] = self.average.encode(sentences)
         return embeddings
+
+
+def _check_gensim() -> None:
+    if importlib.util.find_spec("gensim") is None:
+        raise NotAvailableError("gensim is not installed")
 
 
 # `rows.untrained` makes a further control from a row of the family.
@@ -114,3 +131,35 @@ def of_wordnet(vectors: WordVectors) -> DictRep:
         raise NotAvailableError(f"{missing.filename}: {missing.strerror}") from None
     encoder: DictRep = DictRep(vectors).fit(pairs)
     return encoder
+
+
+def paragraph_vec(mode: Literal["dbow", "dm"]) -> Row:
+    """A row of `ParagraphVec`."""
+
+    def make(_: WordVectors) -> ParagraphVec:
+        _check_gensim()
+        return ParagraphVec(mode)
+
+    return Row(trained=False, make=make, fitted=True)
+
+
+def average_of_first(count: int) -> Row:
+    """A row: the average of the vectors of the first words of a sentence."""
+
+    def make(vectors: WordVectors) -> Adapted:
+        words = Average(vectors)
+        fingerprint = f"first {count} words of {words.fingerprint()}"
+        return Adapted(lambda x: words.encode([tokens[:count] for tokens in x]), fingerprint, words)
+
+    return Row(trained=False, make=make)
+
+
+def saved_row(path: str | os.PathLike[str] | None) -> Row:
+    """A row of a saved encoder. None: there is none."""
+
+    def make(_: WordVectors) -> Any:
+        if path is None:
+            raise NotAvailableError("no encoder was given")
+        return load(path)
+
+    return Row(trained=False, make=make)

@@ -42,6 +42,8 @@ class Family(Experiment):
         labelled: Names of labelled corpora, instead of sentences.
         measure: Adds scores that SentEval does not have.
         claims: Claims of the paper about its rows.
+        curve: Tasks of the scores during a training.
+        facts: Further settings.
     """
 
     rows: Mapping[str, Row]
@@ -56,6 +58,8 @@ class Family(Experiment):
     labelled: Sequence[str] = ()
     measure: Measure | None = None
     claims: Sequence[Claim] = ()
+    curve: Sequence[str] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
     def reproduce(
         self,
@@ -84,6 +88,7 @@ class Family(Experiment):
         options: Mapping[str, Any] | None = None,
         resamples: int = 2000,
         partial: bool = False,
+        curves: bool = False,
         show_progress_bar: bool = False,
         **shared: Any,
     ) -> Report:
@@ -105,12 +110,13 @@ class Family(Experiment):
             labels: Labelled corpora by name. Rows of missing corpora are left out.
             values: Parameter -> values to choose from by validation, for rows with `chosen`.
             size: "cpu", "paper", or a size.
-            minutes: Training time of all trained rows together, with one seed each. Every row gets an equal
-                part, whichever rows are selected; the number of steps follows from the time of the first
-                ones. Evaluation is extra. None: the size's.
+            minutes: Training time of all trained rows without `asked` together, with one seed each. Every row
+                gets an equal part, whichever rows are selected; the number of steps follows from the time of
+                the first ones. Evaluation is extra. None: the size's.
             steps: Steps of each training, instead of a time.
             tables: Names of tables. None: all.
-            rows: Names of rows, as in `"mean-max-aae"`. None: those of `tables`.
+            rows: Names of rows, as in `"mean-max-aae"`. None: those of `tables`; rows with `asked` only if
+                `out` holds them.
             seeds: Training seeds of each row with a network; tables show means. A mapping has the seeds of
                 some rows by name; "" is all others.
             preset: Preset of the networks: "paper" or "reference".
@@ -125,6 +131,8 @@ class Family(Experiment):
             options: Options of the protocol.
             resamples: Number of bootstrap resamples.
             partial: Accept files whose size is not the published one.
+            curves: Evaluate the encoders that are trained at each validation, too, on the tasks of the
+                family's `curve`, and draw the scores against sentences seen.
             show_progress_bar: Show progress bars.
             **shared: The family's options.
 
@@ -178,21 +186,29 @@ class Family(Experiment):
             **({"labels": {name: corpus.facts for name, corpus in labels.items()}} if labels else {}),
             **({"values": values} if values else {}),
             **evaluator.settings(),
+            **self.facts,
         }
         results = Results(out, settings, resume)
+        if rows is None:
+            wanted_rows = [
+                name
+                for name in wanted_rows
+                if not self.rows[name].asked or results.holds(f"{name} {row_seeds[name][0]}")
+            ]
         bench = Bench(
             vectors,
             {**texts, **labels},
             sized,
             results,
             evaluator,
-            parts=sum(len(row.joined) or 1 for row in self.rows.values() if row.trained),
+            parts=sum(len(row.joined) or 1 for row in self.rows.values() if row.trained and not row.asked),
             shared=networks,
             normalize=normalize,
             further=[*self.further, *(task.name for task in further)],
             values=values,
             ordered=self.ordered,
             measure=self.measure,
+            curve=self.curve if curves else (),
             show=show_progress_bar,
         )
         todo = self._todo(bench, wanted_rows, row_seeds)

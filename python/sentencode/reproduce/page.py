@@ -62,6 +62,8 @@ def write_pages(files: Sequence[str | os.PathLike[str]]) -> list[Path]:
         outputs = {path.with_suffix(".md"): markdown(content, path.stem).encode()}
         if _has_picture(content):
             outputs[path.with_suffix(".png")] = _picture(content)
+        if _has_curves(content):
+            outputs[path.with_name(f"{path.stem}-curve.png")] = _report(content, ("curve",)).figure()
         for output, data in outputs.items():
             with whole_file(output) as file:
                 file.write(data)
@@ -83,6 +85,8 @@ def markdown(content: Content, name: str = "results") -> str:
     ]
     if _has_picture(content):
         parts.append(f"![{page.get('alt', _ALT)}]({name}.png)")
+    if _has_curves(content):
+        parts.append(f"![Scores against sentences seen in training]({name}-curve.png)")
     shown, rest = _claims(content)
     if shown:
         rules = [claims.rules(content["findings"])] if content["findings"] else []
@@ -251,6 +255,10 @@ def _details(title: str, body: str, *, opened: bool = False) -> str:
 
 def _has_picture(content: Content) -> bool:
     return bool(content["findings"] or content.get("page", {}).get("picture"))
+
+
+def _has_curves(content: Content) -> bool:
+    return any("curve" in result for result in content.get("rows", ()))
 
 
 def _picture(content: Content) -> bytes:

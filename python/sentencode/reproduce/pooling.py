@@ -13,6 +13,7 @@ from ..evaluation import load_task
 from ..linear import Average
 from ..text.corpus import Corpus
 from .claims import Claim, Claims
+from .controls import average_of_first
 from .evaluator import Adapted, speed_of
 from .family import Family
 from .heads import Epochs, Heads, head_distance, heat_maps, parameter_distance
@@ -51,7 +52,7 @@ def _perceptron(hidden: int, dropout: float = 0.5) -> dict[str, Any]:
 
 # The paper's settings for Yelp and Age, here for all single sentences.
 _SINGLE = {"layers": 1, "clip_norm": 0.5, "trainable_words": True}
-_REVIEWS = {**_SINGLE, "max_length": 100, "max_words": 100}
+_REVIEWS = {**_SINGLE, "max_length": 200, "max_words": 200}
 _PAPERS = {**_SINGLE, "batch_size": 32, "learning_rate": 1e-3, "head": _perceptron(300)}
 
 SIZES = {
@@ -76,7 +77,7 @@ SIZES = {
             "sst5": {**_SINGLE, "max_epochs": 4},
             "teacher": {"max_epochs": 4},
         },
-        examples={"ratings": 10_000, "sst2": 20_000, "teacher": 60_000},
+        examples={"ratings": 25_000, "sst2": 20_000, "teacher": 60_000},
         word_dim=100,
     ),
     "paper": Size(
@@ -170,7 +171,10 @@ def _controls(corpus: str) -> dict[str, Row]:
     """Frozen encoders; a logistic regression is trained on their embeddings."""
     return {
         _named("average of words", corpus): Row(trained=False, make=Average, corpus=corpus, tasks=()),
-        _named("untrained max pooling", corpus): untrained(_row(corpus, pooling="max")),
+        **{
+            _named(f"untrained {kind} pooling", corpus): untrained(_row(corpus, pooling=kind))
+            for kind in ("max", "generalized")
+        },
     }
 
 
@@ -225,6 +229,12 @@ ROWS = {
     **_FIGURE_1,
     **_INFERSENT,
     **{name: row for corpus in _CORPORA for name, row in _controls(corpus).items()},
+    **{
+        _named(f"average of the first {count} words", "ratings"): replace(
+            average_of_first(count), corpus="ratings", tasks=()
+        )
+        for count in (100, 200)
+    },
     "average of words": Row(trained=False, make=Average, tasks=_TRANSFER),
     **_STUDENTS,
 }
@@ -239,9 +249,12 @@ def _scores(
     prefix: str = "BiLSTM ",
 ) -> Scores:
     """A table with a line for each name, and columns of corpora; `prefix` begins the paper's names."""
-    lines = {name: tuple(_named(name, corpus) for corpus in corpora) for name in names}
+    named = {name: [_named(name, corpus) for corpus in corpora] for name in names}
+    lines = {name: tuple(row for row in rows if row in ROWS) for name, rows in named.items()}
     ours = [f"{test} accuracy" for corpus in corpora for test in _TESTS[corpus]]
     printed = {name: f"{prefix}{name}" for name in names}
+    if table == "1":
+        printed["InferSent"] = "4096D BiLSTM max pooling (Conneau et al., 2017)"
     if table == "4":
         printed[_GENERALIZED] += ", penalty on parameter matrices"
     return Scores(
@@ -256,7 +269,10 @@ def _scores(
 
 _SINGLES = ("ratings", "age", "sst2", "sst5")
 _COMPARED = (*_POOLINGS, _GENERALIZED)
-_WITH_CONTROLS = ("average of words", "untrained max pooling", *_COMPARED)
+_WITH_CONTROLS = (
+    *("average of words", "average of the first 100 words", "average of the first 200 words"),
+    *("untrained max pooling", "untrained generalized pooling", "InferSent", *_COMPARED),
+)
 
 
 def _claims(corpus: str) -> list[Claim]:

@@ -63,6 +63,10 @@ class Results:
         computed: Result = json.loads(content)  # as read from a file
         return computed
 
+    def holds(self, name: str) -> bool:
+        """Whether there is a stored result of that name."""
+        return self.read(f"rows/{slug(name)}.json") is not None
+
     def report_of(self, name: str) -> Path:
         """The file of the evaluation report of a row."""
         assert self.folder is not None

@@ -7,14 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..checks import checked_int
 from ..evaluation import Task
 from .claims import Claim, Claims
-from .controls import CONTROLS
+from .controls import CONTROLS, AverageOfWord2vec, of_wordnet, paragraph_vec, saved_row
+from .curves import Curves
 from .family import Family
 from .labelled import labels_of_files
 from .loss_floors import FLOORS, floor_of
 from .report import Report
-from .results_folder import Result
+from .results_folder import Result, file_identity
 from .rows import Row, untrained
 from .rows import Size as CommonSize
 from .score_tables import Cost, Scores
@@ -164,6 +166,14 @@ _CONTROLS = {
         for name in ("max only", "double-sized encoder", "max only, double-sized encoder")
     },
     "untrained large RNN-CNN": untrained(_TABLE_2["large RNN-CNN"]),
+    **{
+        f"untrained {name}": replace(untrained(_TABLE_2[name]), further=False)
+        for name in ("skip-thoughts", "skip-thoughts, two directions", "mean-max AAE")
+    },
+    "ParagraphVec": paragraph_vec("dbow"),
+    "word2vec": Row(trained=False, make=AverageOfWord2vec, fitted=True),
+    "DictRep": Row(trained=False, make=of_wordnet),
+    "InferSent": saved_row(None),
 }
 # Not encoders: the loss without reading the sentence.
 _FLOORS = {name: Row(trained=False, make=lambda _: None, tasks=()) for name in FLOORS}
@@ -241,6 +251,9 @@ _PRINTED = {
     "large RNN-CNN, reviews": "large RNN-CNN, Amazon book reviews",
     "average of words": "GloVe BOW",
     "SIF": "SIF (GloVe+WR)",
+    "word2vec": "word2vec BOW",
+    "DictRep": "DictRep BOW",
+    "InferSent": "InferSent (SNLI)",
 }
 _CLAIMED = tuple(dict.fromkeys(row for claim in _CLAIMS for row in (claim.row, claim.other)))
 
@@ -290,7 +303,11 @@ FAMILY = Family(
             "Table 2: both corpora, and other encoders",
             "2",
             rows=("predict-all-words CNN", *_TABLE_2, *_CONTROLS),
-            printed={**_PRINTED, "skip-thoughts": "Skip-thoughts"},
+            printed={
+                **_PRINTED,
+                "skip-thoughts": "Skip-thoughts",
+                "skip-thoughts, layer norm": "Skip-thought+LN",
+            },
         ),
         "3": Scores(
             "Table 3: inference between sentences, by a classifier of frozen embeddings",
@@ -316,6 +333,7 @@ FAMILY = Family(
             "compare with the first; teacher forcing, which reads the previous words, with the second.",
         ),
         "cost": Cost("Parameters, and time of training"),
+        "curve": Curves(("SICKRelatedness pearson", "STS14 pearson")),
     },
     remarks=(
         "The small RNN-CNN on books is table 1's predict-all-words CNN.",
@@ -326,10 +344,18 @@ FAMILY = Family(
     ordered=True,
     claims=_CLAIMS,
     measure=_measured,
+    curve=("SICKRelatedness", "STS14"),
 )
 
 
-def reproduce(*args: Any, nli: Mapping[str, Sequence[File]] | None = None, **more: Any) -> Report:
+def reproduce(
+    *args: Any,
+    nli: Mapping[str, Sequence[File]] | None = None,
+    sampled_words: int | None = None,
+    infersent: File | None = None,
+    size: str | CommonSize = "cpu",
+    **more: Any,
+) -> Report:
     """Computes the paper's tables, see `Family.reproduce`.
 
     Args:
@@ -337,16 +363,26 @@ def reproduce(*args: Any, nli: Mapping[str, Sequence[File]] | None = None, **mor
         nli: "train" and "test": files of labelled pairs as for `reproduce pooling`, in place of SNLI's, for
             the encoders of table 3. 1,000 pairs of the first training file are held out. There are one or two
             test files: SNLI's test set, and revised pairs.
+        sampled_words: Words of a sampled softmax in training. None: the size's, which is the full softmax.
+        infersent: A saved encoder for the row "InferSent": `reproduce pooling --rows infersent-nli` trains
+            one, and writes it into the folder `encoders`.
+        size: "cpu", "paper", or a size.
         **more: Arguments of `Family.reproduce`.
 
     Raises:
         ValueError: Training or test files are missing; or as `Family.reproduce`.
     """
-    further: list[Task] = []
+    family, sized, further = FAMILY, FAMILY.sized(size), list[Task]()
+    if sampled_words is not None:
+        words = checked_int("sampled_words", sampled_words, 0)
+        sized = replace(sized, training={**sized.training, "sampled_words": words})
+    if infersent is not None:
+        rows = {**ROWS, "InferSent": saved_row(infersent)}
+        family = replace(FAMILY, rows=rows, facts={"infersent": file_identity(infersent)})
     if nli is not None:
         train, test = nli.get("train") or (), nli.get("test") or ()
         if not train or not 1 <= len(test) <= len(_NLI):
             raise ValueError("nli: give training files, and one or two test files")
         tests = dict(zip(_NLI, test, strict=False))
         further = labels_of_files(train, (), tests, held_out=_HELD_OUT).tasks()
-    return FAMILY.reproduce(*args, **more, further=further)
+    return family.reproduce(*args, **more, size=sized, further=further)

@@ -97,6 +97,7 @@ class Row:
         expanded: Whether the learnt word table is expanded to all vectors before the evaluation.
         vectors: Whether the word table is initialised with the word vectors, and not at random.
         joined: Rows whose encoders are trained apart and concatenated, each embedding divided by its length.
+        asked: Whether the row is only computed if it is named.
     """
 
     kind: str = ""
@@ -115,6 +116,7 @@ class Row:
     expanded: bool = False
     vectors: bool = True
     joined: Sequence[Row] = ()
+    asked: bool = False
 
     @property
     def seeded(self) -> bool:

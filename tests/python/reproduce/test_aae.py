@@ -21,6 +21,7 @@ from sentencode.cli.reproduce import Aae
 from sentencode.evaluation import published
 from sentencode.reproduce import aae, bench
 from sentencode.reproduce.controls import AverageOfWord2vec, MeanMaxOfWords, Projection
+from sentencode.reproduce.curves import Curves
 from sentencode.reproduce.results_folder import slug
 from sentencode.training import History
 
@@ -35,7 +36,9 @@ TINY = aae.Size(
     valid_sentences=10,
     probe=3,
 )
-TRAINED = [name for name, row in aae.ROWS.items() if row.trained and not row.joined]
+ASKED = [name for name, row in aae.ROWS.items() if row.asked]
+DEFAULT = [name for name in aae.ROWS if name not in (*ASKED, "BiLSTM-max on NLI")]
+TRAINED = [name for name in DEFAULT if aae.ROWS[name].trained and not aae.ROWS[name].joined]
 
 
 @pytest.fixture(scope="module")
@@ -69,8 +72,11 @@ def done(folder, vectors, tmp_path_factory):
 
 def test_every_row_is_trained_and_evaluated(done):
     report, out = done
-    assert {result["row"] for result in report.results} == set(aae.ROWS)
+    assert {result["row"] for result in report.results if "missing" not in result} == set(DEFAULT)
     for result in report.results:
+        if "missing" in result:
+            assert result == {"row": "BiLSTM-max on NLI", "missing": "no encoder was given"}
+            continue
         assert set(result["scores"]) == {
             *("CR accuracy", "TREC accuracy", "STSBenchmark pearson", "STSBenchmark spearman")
         }
@@ -92,6 +98,63 @@ def test_every_row_is_trained_and_evaluated(done):
     assert (rows["CNN-LSTM AE"]["dim"], rows["mean and max of words"]["dim"]) == (9, 12)
     assert rows["word2vec"]["dim"] == rows["SIF"]["dim"] == 6
     assert not list((out / "work").glob("*"))
+    assert not any("curve" in result for result in report.results)
+
+
+def test_rows_that_must_be_named_are_shown_afterwards(folder, vectors, tmp_path):
+    encoder = folder / "infersent.sentencode"
+    se.Average(vectors).save(encoder)
+    options = {"rows": [*ASKED, "BiLSTM-max on NLI"], "tables": ["1", "2"], "infersent": encoder}
+    report = reproduce(folder, vectors, tmp_path / "out", **options)
+    steps = {result["row"]: result.get("steps") for result in report.results}
+    assert steps == {**dict.fromkeys(ASKED, 4), "combine-skip": 8, "BiLSTM-max on NLI": None}
+    dims = {result["row"]: result["dim"] for result in report.results}
+    assert {dims[row] for row in ASKED if "skip" in row} == {8}
+    rates = [report.of(row)[0]["config"]["learning_rate"] for row in ("FastSent", "uni-skip")]
+    assert rates == [5 * 0.01, 0.01]
+    markdown = report.markdown()
+    for row in (*ASKED, "BiLSTM-Max (on SNLI)"):
+        assert f"| {row}, paper |" in markdown
+    again = reproduce(folder, vectors, tmp_path / "out", tables=["1"], infersent=encoder, resume=True)
+    assert {result["row"] for result in again.results} > {*ASKED, "average of words", "mean-max AAE"}
+    with pytest.raises(ValueError, match="infersent"):
+        reproduce(folder, vectors, tmp_path / "out", resume=True, **{**options, "infersent": None})
+
+
+def test_scores_against_sentences_seen(folder, vectors, tmp_path, monkeypatch):
+    columns = ("STSBenchmark pearson", "STS14 pearson")  # of which one has files
+    family = replace(
+        aae.FAMILY, curve=("STSBenchmark",), tables={**aae.FAMILY.tables, "curve": Curves(columns)}
+    )
+    monkeypatch.setattr(aae, "FAMILY", family)
+    options = {"rows": ["max-aae", "combine-skip", "average-of-words"], "curves": True}
+
+    class Log(bench.CsvLog):
+        def on_validation(self, trainer, validation):
+            super().on_validation(trainer, validation)
+            if validation.step == 2 and "max-aae" in self.path.name:
+                raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(bench, "CsvLog", Log)
+        with pytest.raises(KeyboardInterrupt):
+            reproduce(folder, vectors, tmp_path / "out", **options)
+    report = reproduce(folder, vectors, tmp_path / "out", resume=True, **options)
+    rows = {result["row"]: result for result in report.results}
+    assert [row for row in rows if "curve" in rows[row]] == ["max AAE"]  # not of several networks
+    plain = reproduce(folder, vectors, tmp_path / "plain", rows=["max-aae"])
+    (same,), row = plain.of("max AAE"), rows["max AAE"]
+    assert row["scores"] == same["scores"]  # the training is the same
+    curve = row["curve"]
+    assert [seen for seen, _ in curve] == [0, 8, 16, 24, 32]
+    steps, losses, _ = zip(*row["validations"], strict=True)
+    best = steps[losses.index(min(losses))]
+    final = row["scores"]["STSBenchmark pearson"]["value"]
+    assert curve[best][1]["STSBenchmark pearson"] == pytest.approx(final, abs=1e-4)
+    assert len({scores["STSBenchmark pearson"] for _, scores in curve}) > 1
+    if importlib.util.find_spec("matplotlib") is not None:
+        assert "sentences seen" in (tmp_path / "out" / "curve.svg").read_text()
+        assert not (tmp_path / "plain" / "curve.svg").exists()
 
 
 def test_parameters_are_counted(done):
@@ -149,7 +212,7 @@ def test_widths_are_compared(done):
     header, _, *lines = table.strip().splitlines()
     assert header == "| encoder | dimensions | mean of CR TREC |"
     cells = dict(line.strip("| ").split(" | ", 1) for line in lines[: lines.index("")])
-    assert len(cells) == 8 + sum(row.trained for row in aae.ROWS.values()) + 2
+    assert len(cells) == 8 + sum(aae.ROWS[name].trained for name in DEFAULT) + 2
     scores = report.scores("mean-max AAE")
     mean = (scores["CR accuracy"] + scores["TREC accuracy"]) / 2
     assert cells["mean-max AAE, ours"].startswith(f"16 | {mean:.1f} ± ")
@@ -342,7 +405,7 @@ def test_several_seeds(folder, vectors, tmp_path):
     ("arguments", "message"),
     [
         ({"rows": ["median-aae"]}, "no row is named 'median-aae'; there are mean-aae"),
-        ({"tables": ["4"]}, "no table is named '4'; there are 1, 2, 3, widths, findings, cost"),
+        ({"tables": ["4"]}, "no table is named '4'; there are 1, 2, 3, widths, findings, cost, curve"),
         ({"size": "huge"}, "size must be one of cpu, paper, got 'huge'"),
         ({"seeds": []}, "seeds must be different numbers, at least one"),
         ({"seeds": [1, 1]}, "seeds must be different numbers"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from pathlib import Path
 
@@ -87,6 +88,14 @@ def test_a_page_of_a_new_run(tmp_path, capsys):
     markdown = (tmp_path / "results.md").read_text()
     assert published("000")[0].paper.title in markdown
     assert "| mean AAE, ours | - | 70.0 ± 2.0 |" in markdown
+    assert "-curve.png" not in markdown
+    scores = [{"STS14 pearson": r, "SICKRelatedness pearson": r} for r in (0.2, 0.3)]
+    content["rows"][0]["curve"] = [[0, scores[0]], [640, scores[1]]]
+    (tmp_path / "results.json").write_text(json.dumps(content))
+    if importlib.util.find_spec("matplotlib") is not None:
+        assert page.write_pages([tmp_path / "results.json"])[1] == tmp_path / "results-curve.png"
+        assert "(results-curve.png)" in (tmp_path / "results.md").read_text()
+        assert (tmp_path / "results-curve.png").read_bytes().startswith(b"\x89PNG")
     del content["family"]
     (tmp_path / "results.json").write_text(json.dumps(content))
     assert main(["reproduce", "page", str(tmp_path / "results.json")]) == 1

@@ -35,6 +35,7 @@ TINY = rnn_cnn.Size(
 )
 ASKED = [*rnn_cnn._TABLE_1, "small RNN-CNN, reviews", "large RNN-CNN", "skip-thoughts", "FastSent+AE"]
 ASKED += ["mean-max AAE", "SIF", "skip-thoughts, combined", "skip-thoughts, layer norm"]
+ASKED += [name for name, row in rnn_cnn._CONTROLS.items() if row.kind]
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +96,33 @@ def test_combined_skip_thoughts_are_trained_apart(done):
     assert "| skip-thoughts, combined, ours |" in report.markdown()
 
 
+def test_controls_have_the_width_and_the_pooling_of_trained_rows(done):
+    report, _ = done
+
+    def shape(row):
+        options = rnn_cnn.ROWS[row].options
+        kept = {key: options[key] for key in ("pooling", "bidirectional") if key in options}
+        return rnn_cnn.ROWS[row].kind, report.of(row)[0]["dim"], kept
+
+    shapes = [shape(row) for row in rnn_cnn._CONTROLS if report.of(row) and rnn_cnn.ROWS[row].kind]
+    for row in ASKED:
+        one = rnn_cnn.ROWS[row]
+        if one.trained and not one.joined and one.kind != "FastSent":  # averages of words are its control
+            assert shape(row) in shapes
+
+
+def test_other_encoders_of_table_2(folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("WNSEARCHDIR", str(tmp_path / "none"))
+    se.Average(word_vectors()).save(tmp_path / "infersent.sentencode")
+    rows = ["ParagraphVec", "word2vec", "DictRep", "InferSent"]
+    options = {"rows": rows, "tables": ["2"], "infersent": tmp_path / "infersent.sentencode"}
+    report = reproduce(folder, tmp_path / "out", sampled_words=5, **options)
+    assert report.settings["size"]["training"]["sampled_words"] == 5
+    assert [result["row"] for result in report.results if "missing" in result] == ["DictRep"]
+    for name in ("ParagraphVec", "word2vec BOW", "InferSent (SNLI)"):
+        assert f"| {name}, paper |" in report.markdown()
+
+
 def test_each_corpus_has_its_words(done):
     _, out = done
     books, reviews = (se.Vocabulary.read(out / name) for name in ("vocabulary.txt", "vocabulary-reviews.txt"))
@@ -119,6 +147,7 @@ def test_rows_have_the_names_of_the_paper(done):
         assert f"| {name}, paper |" in markdown
         assert f"| {name}, ours |" in markdown
     assert "| Skip-thoughts, paper |" in markdown  # of table 2
+    assert "| Skip-thought+LN, paper |" in markdown
 
 
 def test_findings_of_computed_rows(done):
@@ -269,8 +298,12 @@ def test_the_command(folder, tmp_path, capsys, monkeypatch):
     ]
     assert main([*common, "--out", str(tmp_path / "one")]) != 0
     assert "--reviews and --reviews-valid: give both, or neither" in capsys.readouterr().err
-    half = ["--autocast", "bfloat16"]
+    half = ["--autocast", "bfloat16", "--sampled-words", "4", "--curves"]
     arguments = [*common, *half, "--reviews-valid", str(folder / "valid.txt"), "--out", str(tmp_path / "two")]
     assert main(arguments) == 0
-    assert json.loads((tmp_path / "two" / "results.json").read_text())["settings"]["autocast"] == "bfloat16"
+    content = json.loads((tmp_path / "two" / "results.json").read_text())
+    assert content["settings"]["autocast"] == "bfloat16"
+    (row,) = content["rows"]
+    assert row["config"]["sampled_words"] == 4
+    assert [seen for seen, _ in row["curve"]] == [0, row["sentences"]]
     assert "small RNN-CNN, reviews, ours" in capsys.readouterr().out
