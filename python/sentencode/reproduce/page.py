@@ -32,7 +32,7 @@ from ..files import as_path, read_json, whole_file
 from . import claims
 from .papers import PAPERS
 from .report import Report
-from .tables import MISSING, filled_columns, markdown_table
+from .tables import MISSING, best_marked, filled_columns, markdown_table
 
 __all__ = ["index", "markdown", "write_pages"]
 
@@ -237,7 +237,8 @@ def _stored(content: Content) -> str:
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    return markdown_table(*filled_columns(header, rows))
+    header, rows = filled_columns(header, rows)
+    return markdown_table(header, best_marked(header, rows))
 
 
 def _text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -12,7 +12,7 @@ from ..evaluation import PublishedFigure
 from ..evaluation import published as published_figures
 from .papers import printed
 from .results_folder import Result, results_json
-from .tables import MARK, MISSING, TableText, markdown_table, text_table
+from .tables import MARK, MISSING, TableText, best_marked, markdown_table, text_table
 
 __all__ = ["Report", "Table"]
 
@@ -74,7 +74,13 @@ class Report:
 
     def text(self) -> str:
         """The tables and notes for a terminal, in ASCII."""
-        text = self._joined(f"{title}\n{text_table(header, rows)}" for title, header, rows in self.content())
+        text = self._joined(
+            (
+                f"{title}\n{text_table(header, best_marked(header, rows, '{} ='))}"
+                for title, header, rows in self.content()
+            ),
+            "Marked by =",
+        )
         for mark, ascii_mark in _ASCII.items():
             text = text.replace(mark, ascii_mark)
         return text
@@ -82,13 +88,14 @@ class Report:
     def markdown(self) -> str:
         """The tables and notes as Markdown."""
         return self._joined(
-            f"### {title}\n\n{markdown_table(header, rows)}" for title, header, rows in self.content()
+            f"### {title}\n\n{markdown_table(header, best_marked(header, rows))}"
+            for title, header, rows in self.content()
         )
 
-    def _joined(self, tables: Iterable[str]) -> str:
+    def _joined(self, tables: Iterable[str], marked: str = "Bold") -> str:
         """Tables with the notes below them; "" if there are none, as for a report with a picture only."""
         parts = list(tables)
-        return "\n".join([*parts, *(f"{note}\n" for note in self.notes())]) if parts else ""
+        return "\n".join([*parts, *(f"{note}\n" for note in self.notes(marked))]) if parts else ""
 
     def pictures(self) -> Iterator[tuple[str, Any]]:
         """The figures of the tables, with the names of their files."""
@@ -175,14 +182,20 @@ class Report:
             return []
         return [figure for figure in published_figures(self.paper) if figure.learnt]
 
-    def notes(self) -> list[str]:
-        """How the figures were computed."""
+    def notes(self, marked: str = "Bold") -> list[str]:
+        """How the figures were computed.
+
+        Args:
+            marked: How the best scores are marked.
+        """
         tasks = self.settings.get("tasks")
         seeds = {result.get("seed") for result in self.results}
         notes = [
             *([f"Tasks: {', '.join(tasks)}; protocol {self.settings['protocol']}."] if tasks else []),
             "±: half the width of the 95 % interval over resampled test examples"
             f"{'; of several seeds the mean' if len(seeds) > 1 else ''}.",
+            f"{marked}: the best of a column, and those whose difference from it is within the 95 % interval "
+            "of two independent scores.",
             *self._examples(),
             *self.remarks,
             *(note for table in self.tables.values() for note in table.notes(self)),

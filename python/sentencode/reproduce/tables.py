@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import statistics
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +17,7 @@ __all__ = [
     "MARK",
     "MISSING",
     "TableText",
+    "best_marked",
     "differing",
     "digits",
     "filled_columns",
@@ -58,7 +61,38 @@ def filled_columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tupl
     return [header[i] for i in filled], [[row[i] for i in filled] for row in rows]
 
 
+def best_marked(
+    header: Sequence[str], rows: Sequence[Sequence[str]], mark: str = "**{}**"
+) -> list[list[str]]:
+    """The rows, with a mark at the best score of each column and at those that cannot be separated from it.
+
+    Two scores, taken as independent, are separated if their difference exceeds its 95 % interval. Rows with
+    different numbers of examples are not compared.
+
+    Args:
+        header: The header.
+        rows: Rows; scores with an interval are compared.
+        mark: Format of a marked cell.
+    """
+    column_of_examples = header.index("examples") if "examples" in header else None
+    compared = defaultdict(list)
+    for i, row in enumerate(rows):
+        examples = "" if column_of_examples is None else row[column_of_examples]
+        for j, cell in enumerate(row):
+            if match := _SCORE.fullmatch(cell):
+                compared[j, examples].append((float(match[1]), float(match[2]), i))
+    marked = [list(row) for row in rows]
+    for (j, _), scores in compared.items():
+        best, half, _ = max(scores)
+        for value, other_half, i in scores:
+            if len(scores) > 1 and best - value <= math.hypot(half, other_half):
+                marked[i][j] = mark.format(marked[i][j])
+    return marked
+
+
 # Cells.
+
+_SCORE = re.compile(r"(-?\d[\d.]*) ± ([\d.]+)")
 
 
 def number(value: float | None, decimals: int = 1) -> str:

@@ -13,7 +13,7 @@ pytest.importorskip("torch")
 from sentencode.cli import main
 from sentencode.evaluation import published
 from sentencode.files import read_json
-from sentencode.reproduce import page
+from sentencode.reproduce import page, tables
 
 FOLDER = Path(__file__).parents[3] / "docs" / "results"
 PAGES = [path for path in sorted(FOLDER.glob("*.json")) if path.with_suffix(".md").exists()]
@@ -100,3 +100,19 @@ def test_a_page_of_a_new_run(tmp_path, capsys):
     (tmp_path / "results.json").write_text(json.dumps(content))
     assert main(["reproduce", "page", str(tmp_path / "results.json")]) == 1
     assert "does not name its family" in capsys.readouterr().err
+
+
+def test_the_best_scores_and_those_tied_with_it_are_marked():
+    header = ["encoder", "examples", "score"]
+    rows = [
+        ["paper", "500", "90.0"],  # without an interval
+        ["best", "500", "80.0 ± 3.0"],
+        ["tied", "500", "75.0 ± 4.0"],  # hypot(3, 4) = 5
+        ["worse", "500", "74.9 ± 4.0"],
+        ["other examples", "4,000", "70.0 ± 1.0"],
+        ["less with these", "4,000", "60.0 ± 1.0"],
+    ]
+    marked = {row[0] for row, was in zip(tables.best_marked(header, rows), rows, strict=True) if row != was}
+    assert marked == {"best", "tied", "other examples"}
+    assert tables.best_marked(header, rows, "{} =")[1][2] == "80.0 ± 3.0 ="
+    assert tables.best_marked(header, rows[:2]) == rows[:2]  # nothing to compare with
