@@ -16,8 +16,9 @@ std::string shape_of(const py::array& array) {
 /// Bytes between the rows of an array [n, d] of a dtype.
 py::ssize_t checked_stride(const py::array& array, const char* name, const py::dtype& dtype) {
   if (!array.dtype().equal(dtype)) {
-    throw py::type_error(concat(name, " must be a ", py::str(dtype).cast<std::string>(), " array, got ",
-                                py::str(array.dtype()).cast<std::string>()));
+    // A handle: the pybind11 of torch 2.11 has no unambiguous str(const dtype&).
+    throw py::type_error(concat(name, " must be a ", py::str(py::handle(dtype)).cast<std::string>(),
+                                " array, got ", py::str(array.dtype()).cast<std::string>()));
   }
   ST_CHECK(array.ndim() == 2, InvalidInput, name, " must have two dimensions, got shape ", shape_of(array));
   const py::ssize_t size = array.itemsize(), stride = array.strides(0), rows = array.shape(0),
