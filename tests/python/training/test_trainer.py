@@ -1567,7 +1567,7 @@ def test_the_best_weights_of_another_training_are_refused(tmp_path, make_trainer
     trainer("other", learning_rate=0.3).run()
     begun = tiny.Reader()
     with torch.no_grad():
-        begun.scores.bias += 1
+        begun.scores.bias[0] += 1
     trainer("begun", begun).run()  # of the same settings
     before = weights(mine.model)
     for folder, why in (
