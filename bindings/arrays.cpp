@@ -13,13 +13,12 @@ std::string shape_of(const py::array& array) {
   return shape + "]";
 }
 
-/// str(object). By a handle: for a dtype, str is ambiguous in pybind11 3.0.1, which torch 2.11 contains.
-std::string text_of(py::handle object) { return py::str(object).cast<std::string>(); }
-
 /// Bytes between the rows of an array [n, d] of a dtype.
 py::ssize_t checked_stride(const py::array& array, const char* name, const py::dtype& dtype) {
   if (!array.dtype().equal(dtype)) {
-    throw py::type_error(concat(name, " must be a ", text_of(dtype), " array, got ", text_of(array.dtype())));
+    // A handle: the pybind11 of torch 2.11 has no unambiguous str(const dtype&).
+    throw py::type_error(concat(name, " must be a ", py::str(py::handle(dtype)).cast<std::string>(),
+                                " array, got ", py::str(array.dtype()).cast<std::string>()));
   }
   ST_CHECK(array.ndim() == 2, InvalidInput, name, " must have two dimensions, got shape ", shape_of(array));
   const py::ssize_t size = array.itemsize(), stride = array.strides(0), rows = array.shape(0),
