@@ -22,6 +22,7 @@ class Size(CommonSize):
         cs_hidden: Units of each direction of encoders for Czech.
         transformer: Width, layers and inner width of Transformers.
         warmup: Warm-up steps of Transformers.
+        attn_ctx_warmup: Warm-up steps of ATTN-CTX, which does not learn at the rate of "cpu" without one.
         pieces: Target language -> pieces of the joint BPE; 0: words.
         beam: Beam size.
         length_penalty: Length penalty of `translate`.
@@ -31,6 +32,7 @@ class Size(CommonSize):
     cs_hidden: int
     transformer: tuple[int, int, int]
     warmup: int = 4000
+    attn_ctx_warmup: int = 0
     pieces: Mapping[str, int] = field(default_factory=dict)
     beam: int = 5
     length_penalty: float = 0.6
@@ -87,6 +89,7 @@ SIZES = {
         cs_hidden=128,
         transformer=(128, 3, 512),
         warmup=400,
+        attn_ctx_warmup=400,
         pieces={"de": 4000, "cs": 4000},
         training={
             "features": 128,
@@ -131,6 +134,8 @@ def _row(architecture: str, corpus: str, *, heads: int = 0, width: str = "width"
         if transformer
         else {"hidden": "hidden" if corpus == "de" else "cs_hidden"}
     )
+    if architecture == "attn_ctx":
+        sized["warmup"] = "attn_ctx_warmup"
     more: dict[str, Any] = {}
     if heads:
         more["heads"], sized["size"] = heads, width
