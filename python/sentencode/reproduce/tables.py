@@ -79,7 +79,7 @@ def best_marked(
     for i, row in enumerate(rows):
         examples = "" if column_of_examples is None else row[column_of_examples]
         for j, cell in enumerate(row):
-            if match := _SCORE.fullmatch(cell):
+            if (match := _SCORE.fullmatch(cell)) and "deviation" not in header[j]:
                 compared[j, examples].append((float(match[1]), float(match[2]), i))
     marked = [list(row) for row in rows]
     for (j, _), scores in compared.items():
