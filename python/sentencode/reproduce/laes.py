@@ -199,9 +199,9 @@ def built_in(_: Benchmark) -> Choice:
     return Choice(dict.fromkeys(SPLITS, Average(WordVectors.default())))
 
 
-def saved(file: str | os.PathLike[str], _: Benchmark) -> Choice:
+def given(encoder: Encoder, _: Benchmark) -> Choice:
     """Not in the paper: an encoder that was fitted to other data."""
-    return Choice(dict.fromkeys(SPLITS, load(file)))
+    return Choice(dict.fromkeys(SPLITS, encoder))
 
 
 ROWS: dict[str, Callable[[Benchmark], Choice]] = {
@@ -254,8 +254,8 @@ class _Table1(Table):
         header = ["model", "n_h paper", "n_h", *splits, f"minus {BASELINE}"]
         for task, name in TASKS.items():
             lines = []
-            given = (result["row"] for result in report.results if result["row"] not in ROWS)
-            rows = dict.fromkeys([*self.rows, *given])
+            others = (result["row"] for result in report.results if result["row"] not in ROWS)
+            rows = dict.fromkeys([*self.rows, *others])
             for cell in [cell for row in rows for cell in report.of(row, task=task)]:
                 row = cell["row"]
                 paper = figures.get(row.partition(",")[0], {}).get(
@@ -398,9 +398,10 @@ def reproduce(
         The report.
 
     Raises:
-        ValueError: There is no such table or row, or `out` holds results of other settings.
+        ValueError: There is no such table or row, `out` holds results of other settings, or two of `encoders`
+            have the same name.
         FileExistsError: `out` holds results, and `resume` is False.
-        FormatError: A file of the data or the vectors has another format.
+        FormatError: A file of the data, the vectors or an encoder has another format.
         ImportError: The figure requires matplotlib, which is not installed.
     """
     grids = grids or Grids()
@@ -408,9 +409,12 @@ def reproduce(
     resamples = checked_int("resamples", resamples, 1)
     seed = checked_int("seed", seed, 0, 2**64 - 1)
     wanted_tables, wanted_rows = FAMILY.selected(tables, rows)
-    makers: dict[str, Callable[[Benchmark], Choice]] = dict(ROWS)
-    makers |= {as_path(file).stem: functools.partial(saved, file) for file in encoders or ()}
-    wanted_rows += [row for row in makers if row not in ROWS]
+    others = [(as_path(file).stem, functools.partial(given, load(file))) for file in encoders or ()]
+    makers: dict[str, Callable[[Benchmark], Choice]] = {**ROWS, **dict(others)}
+    if len(makers) < len(ROWS) + len(others):
+        names = ", ".join(name for name, _ in others)
+        raise ValueError(f"encoders: files must be named differently, and not as a row, got {names}")
+    wanted_rows += [name for name, _ in others]
     if tables is not None and "figure-2" in wanted_tables and not {*_FIGURE_ROWS} <= {*wanted_rows}:
         raise ValueError(f"figure 2 requires the rows {' and '.join(_FIGURE_ROWS)}")
     needs_matplotlib = out is not None and "figure-2" in wanted_tables and {*_FIGURE_ROWS} <= {*wanted_rows}

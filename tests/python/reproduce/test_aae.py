@@ -6,6 +6,7 @@ import importlib.util
 import json
 import re
 import sys
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -121,6 +122,22 @@ def test_rows_that_must_be_named_are_shown_afterwards(folder, vectors, tmp_path)
         reproduce(folder, vectors, tmp_path / "out", resume=True, **{**options, "infersent": None})
 
 
+@contextmanager
+def interrupted(monkeypatch, event, step, row):
+    """Ctrl-C in the training of a row, at an event after a step."""
+
+    def on_event(self, trainer, report):
+        getattr(super(Log, self), event)(trainer, report)
+        if report.step == step and row in self.path.name:
+            raise KeyboardInterrupt
+
+    Log = type("Log", (bench.CsvLog,), {event: on_event})
+    with monkeypatch.context() as patch:
+        patch.setattr(bench, "CsvLog", Log)
+        with pytest.raises(KeyboardInterrupt):
+            yield
+
+
 def test_scores_against_sentences_seen(folder, vectors, tmp_path, monkeypatch):
     columns = ("STSBenchmark pearson", "STS14 pearson")  # of which one has files
     family = replace(
@@ -129,16 +146,8 @@ def test_scores_against_sentences_seen(folder, vectors, tmp_path, monkeypatch):
     monkeypatch.setattr(aae, "FAMILY", family)
     options = {"rows": ["max-aae", "combine-skip", "average-of-words"], "curves": True}
 
-    class Log(bench.CsvLog):
-        def on_validation(self, trainer, validation):
-            super().on_validation(trainer, validation)
-            if validation.step == 2 and "max-aae" in self.path.name:
-                raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(bench, "CsvLog", Log)
-        with pytest.raises(KeyboardInterrupt):
-            reproduce(folder, vectors, tmp_path / "out", **options)
+    with interrupted(monkeypatch, "on_validation", 2, "max-aae"):
+        reproduce(folder, vectors, tmp_path / "out", **options)
     report = reproduce(folder, vectors, tmp_path / "out", resume=True, **options)
     rows = {result["row"]: result for result in report.results}
     assert [row for row in rows if "curve" in rows[row]] == ["max AAE"]  # not of several networks
@@ -287,16 +296,8 @@ def test_a_stopped_row_is_resumed(folder, vectors, tmp_path, done, monkeypatch):
     first, first_out = done
     rows = ["mean-max-aae", "max-rae"]
 
-    class Log(bench.CsvLog):
-        def on_step(self, trainer, step):
-            super().on_step(trainer, step)
-            if step.step == 3 and "rae" in self.path.name:
-                raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(bench, "CsvLog", Log)
-        with pytest.raises(KeyboardInterrupt):
-            reproduce(folder, vectors, tmp_path / "out", rows=rows)
+    with interrupted(monkeypatch, "on_step", 3, "rae"):
+        reproduce(folder, vectors, tmp_path / "out", rows=rows)
     assert [path.name for path in (tmp_path / "out" / "rows").iterdir()] == ["mean-max-aae-0.json"]
     with pytest.raises(FileExistsError, match="resume"):
         reproduce(folder, vectors, tmp_path / "out", rows=rows)

@@ -172,6 +172,15 @@ def test_rows_of_other_encoders_and_paired_differences(data, pairs, vectors, tmp
         resamples=20,
         partial=True,
     )
+    (tmp_path / "damaged.sentencode").write_bytes((tmp_path / "mine.sentencode").read_bytes()[:-1])
+    for files, error, why in (
+        (["mine", "mine"], ValueError, "encoders: files must be named differently.* got mine, mine"),
+        (["damaged"], se.FormatError, "damaged.sentencode"),
+    ):
+        with pytest.raises(error, match=why):
+            laes.reproduce(
+                data, vectors, encoders=[tmp_path / f"{name}.sentencode" for name in files], partial=True
+            )
     first, second, gold = pairs["SICKRelatedness", "test"]
     rows = {
         "mine": se.Average(vectors),
