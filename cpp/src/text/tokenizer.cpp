@@ -79,7 +79,7 @@ std::string_view clean(std::string_view text, const Tokenizer& tokenizer, bool f
     return text;
   }
   text = valid(text, tokenizer.invalid, out);
-  if (fold) {
+  if (fold && has_typography(text)) {
     char* room = out.scratch(text.size());
     const std::size_t size = fold_typography(text, room);
     out.give_back(text.size() - size);
@@ -88,13 +88,13 @@ std::string_view clean(std::string_view text, const Tokenizer& tokenizer, bool f
   return tokenizer.lowercase ? lowercase(text, out) : text;
 }
 
-/// Sets the high bit of each of eight bytes that may begin white space: up to ' ', or not ASCII. The byte
-/// after such a byte may be marked wrongly.
+/// Sets the high bit of each of eight bytes that may begin white space: up to ' ', or the first byte of a
+/// character that is not ASCII. The byte after such a byte may be marked wrongly.
 std::uint64_t maybe_space(const char* at) {
   constexpr std::uint64_t kOnes = 0x0101010101010101;
   std::uint64_t bytes;
   std::memcpy(&bytes, at, sizeof bytes);
-  return ((bytes - kOnes * (' ' + 1)) | bytes) & (kOnes * 0x80);
+  return (((bytes - kOnes * (' ' + 1)) & ~bytes) | (bytes & bytes << 1)) & (kOnes * 0x80);
 }
 
 void split_whitespace(std::string_view text, Tokens& out) {

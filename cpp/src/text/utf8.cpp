@@ -2,17 +2,98 @@
 
 #include <utf8proc.h>
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 namespace sentencode {
 namespace {
 
 unsigned char byte_at(std::string_view text, std::size_t i) { return static_cast<unsigned char>(text[i]); }
 
+char32_t simple_lower(char32_t code) {
+  return static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(code)));
+}
+
+/// The simple lower case, from a table for nearly all text: code points below 2^16.
+char32_t lower_of(char32_t code) {
+  static const std::vector<char16_t> table = [] {
+    std::vector<char16_t> all(1 << 16);
+    for (std::size_t c = 0; c < all.size(); ++c)
+      all[c] = static_cast<char16_t>(simple_lower(static_cast<char32_t>(c)));
+    return all;
+  }();
+  return code < table.size() ? table[code] : simple_lower(code);
+}
+
+/// Lower-cases all characters of valid UTF-8 that are not ASCII. False if one of them gets another length.
+bool lowercase_in_place(char* text, std::size_t size) {
+  constexpr std::uint64_t kHigh = 0x8080808080808080;
+  const auto look = [&](std::size_t i) {
+    const CodePoint point = decode_utf8({text + i, size - i});
+    const char32_t small = lower_of(point.code);
+    std::array<char, 4> bytes;
+    if (small == point.code) return true;
+    if (encode_utf8(small, bytes.data()) != point.length) return false;
+    std::copy_n(bytes.begin(), point.length, text + i);
+    return true;
+  };
+  std::size_t i = 0;
+  for (; i + 8 <= size; i += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, text + i, sizeof word);
+    for (std::uint64_t first = word & word << 1 & kHigh; first != 0; first &= first - 1) {  // from 0xC0 on
+      if (!look(i + static_cast<std::size_t>(std::countr_zero(first)) / 8)) return false;
+    }
+  }
+  for (; i < size; ++i) {
+    if (static_cast<unsigned char>(text[i]) >= 0xC0 && !look(i)) return false;
+  }
+  return true;
+}
+
+/// Whether a byte of UTF-8 is wrong after the three bytes before it.
+unsigned char is_wrong(unsigned char third, unsigned char second, unsigned char last, unsigned char byte) {
+  const bool must_continue = (last >= 0xC0) | (second >= 0xE0) | (third >= 0xF0);
+  const bool continues = (byte & 0xC0) == 0x80;
+  const bool overlong = ((last == 0xE0) & (byte < 0xA0)) | ((last == 0xF0) & (byte < 0x90));
+  const bool surrogate = (last == 0xED) & (byte > 0x9F);
+  const bool too_high = (last == 0xF4) & (byte > 0x8F);
+  const bool never = (byte == 0xC0) | (byte == 0xC1) | (byte > 0xF4);
+  return (must_continue != continues) | overlong | surrogate | too_high | never;
+}
+
+bool is_valid_utf8(std::string_view text) {
+  constexpr std::size_t kBefore = 3;
+  // Zeros before and after the text, where compilers do not use vectors.
+  const auto wrong_at = [&](std::size_t i) {
+    const auto at = [&](std::size_t k) -> unsigned char {
+      return k >= kBefore && k - kBefore < text.size() ? byte_at(text, k - kBefore) : 0;
+    };
+    return is_wrong(at(i), at(i + 1), at(i + 2), at(i + 3));
+  };
+  unsigned char wrong = wrong_at(text.size());
+  for (std::size_t i = 0; i < std::min(kBefore, text.size()); ++i) wrong |= wrong_at(i);
+  for (std::size_t i = kBefore; i < text.size(); ++i)
+    wrong |= is_wrong(byte_at(text, i - 3), byte_at(text, i - 2), byte_at(text, i - 1), byte_at(text, i));
+  return wrong == 0;
+}
+
+std::size_t first_invalid(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const CodePoint point = decode_utf8(text.substr(i));
+    if (!point.valid()) return i;
+    i += point.length;
+  }
+  return std::string_view::npos;
+}
+
 }  // namespace
 
-CodePoint decode_utf8(std::string_view text) {
+CodePoint decode_any_utf8(std::string_view text) {
   const unsigned char lead = byte_at(text, 0);
   if (lead < 0x80) return {lead, 1};
   if (lead < 0xC2 || lead > 0xF4) return {CodePoint::kInvalid, 1};
@@ -57,35 +138,20 @@ std::size_t encode_utf8(char32_t code, char* out) {
 }
 
 bool is_ascii(std::string_view text) {
-  std::uint64_t bits = 0;
-  std::size_t i = 0;
-  for (; i + 8 <= text.size(); i += 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, text.data() + i, 8);
-    bits |= word;
-  }
-  for (; i < text.size(); ++i) bits |= byte_at(text, i);
-  return (bits & 0x8080808080808080) == 0;
+  unsigned char bits = 0;
+  for (const unsigned char c : text) bits |= c;
+  return bits < 0x80;
 }
 
 std::size_t find_invalid_utf8(std::string_view text) {
-  for (std::size_t i = 0; i < text.size();) {
-    if (text.size() - i >= 8 && is_ascii(text.substr(i, 8))) {
-      i += 8;
-      continue;
-    }
-    const CodePoint point = decode_utf8(text.substr(i));
-    if (!point.valid()) return i;
-    i += point.length;
-  }
-  return std::string_view::npos;
+  return is_valid_utf8(text) ? std::string_view::npos : first_invalid(text);
 }
 
 std::string repair_utf8(std::string_view text) {
   std::string repaired;
   repaired.reserve(text.size());
   while (!text.empty()) {
-    const std::size_t good = find_invalid_utf8(text);
+    const std::size_t good = first_invalid(text);
     repaired.append(text.substr(0, good));
     if (good == std::string_view::npos) break;
     repaired.append("\xEF\xBF\xBD");  // U+FFFD
@@ -106,18 +172,11 @@ bool lowercase_ascii(std::string_view text, char* out) {
 }
 
 std::size_t lowercase_utf8(std::string_view text, char* out) {
-  constexpr std::size_t kBlock = 16;
+  if (lowercase_ascii(text, out) || lowercase_in_place(out, text.size())) return text.size();
   char* const begin = out;
-  while (!text.empty()) {
-    if (text.size() >= kBlock && lowercase_ascii(text.substr(0, kBlock), out)) {
-      text.remove_prefix(kBlock);
-      out += kBlock;
-      continue;
-    }
-    const CodePoint point = decode_utf8(text);
-    out +=
-        encode_utf8(static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(point.code))), out);
-    text.remove_prefix(point.length);
+  for (CodePoint point; !text.empty(); text.remove_prefix(point.length)) {
+    point = decode_utf8(text);
+    out += encode_utf8(lower_of(point.code), out);
   }
   return static_cast<std::size_t>(out - begin);
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "byte_masks.h"
 #include "english.h"
@@ -72,8 +73,7 @@ bool is_mark(char32_t code) {
          category == UTF8PROC_CATEGORY_ME;
 }
 
-Kind kind_of(char32_t code) {
-  if (code < 0x80) return kKinds[code];
+Kind kind_in_utf8proc(char32_t code) {
   if (code == kJoiner || code == 0x200C || code == 0xFFFD) return Kind::letter;  // U+FFFD was a letter
   switch (utf8proc_category(static_cast<utf8proc_int32_t>(code))) {
     case UTF8PROC_CATEGORY_CN:  // emoji newer than the tables
@@ -99,6 +99,17 @@ Kind kind_of(char32_t code) {
     default:
       return Kind::letter;
   }
+}
+
+/// Never `high`.
+Kind kind_of(char32_t code) {
+  static const std::vector<Kind> kinds = [] {  // of nearly all text: code points below 2^16
+    std::vector<Kind> all(1 << 16);
+    for (size_t c = 0; c < all.size(); ++c)
+      all[c] = c < 0x80 ? kKinds[c] : kind_in_utf8proc(static_cast<char32_t>(c));
+    return all;
+  }();
+  return code < kinds.size() ? kinds[code] : kind_in_utf8proc(code);
 }
 
 /// Whether a text has "@", "://" or "ww.": without, it has no address.
@@ -151,6 +162,16 @@ class WordSplitter {
     const Kind k = kind(i);
     return k == Kind::letter || k == Kind::digit;
   }
+  /// The first position from i on that is ASCII or no letter or digit.
+  size_t high_word_end(size_t i) const {
+    while (byte(i) >= 0x80) {
+      const CodePoint point = decode_utf8(text_.substr(i));
+      const Kind kind = kind_of(point.code);
+      if (kind != Kind::letter && kind != Kind::digit) break;
+      i += point.length;
+    }
+    return i;
+  }
   bool is_letter(size_t i) const { return kind(i) == Kind::letter; }
   bool is_digit(size_t i) const { return kKinds[byte(i)] == Kind::digit; }
 
@@ -177,8 +198,9 @@ class WordSplitter {
       const unsigned char c = byte(i);
       if (c <= ' ') break;
       if (c >= 0x80) {
-        if (!is_word(i)) break;
-        i += length(i);
+        const size_t end = high_word_end(i);
+        if (end == i) break;
+        i = end;
       } else if (c == '\'' && i > at_ && is_letter(i + 1)) {
         apostrophe = true;
         ++i;
@@ -226,7 +248,7 @@ class WordSplitter {
     const string_view word = text_.substr(at_, i - at_);
     const bool initial = word.size() == length(at_) && is_letter(at_) && !same(word, "i");
     if (same(word, "no")) return next_word_is_number(i + 1);
-    return (initial || abbreviation(word) != Abbreviation::none) && word_follows(i + 1);
+    return word_follows(i + 1) && (initial || abbreviation(word) != Abbreviation::none);
   }
 
   bool word_follows(size_t i) const {
@@ -373,18 +395,23 @@ class WordSplitter {
   size_t at_ = 0;
 };
 
+constexpr string_view kMayFold = "\xC2\xCA\xE2\xEF";  // first bytes of what fold_typography replaces
+bool may_fold(char c) { return std::ranges::find(kMayFold, c) != kMayFold.end(); }
+
 }  // namespace
+
+bool has_typography(string_view text) {
+  return std::ranges::any_of(kMayFold, [&](char c) { return text.find(c) != text.npos; });
+}
 
 size_t fold_typography(string_view text, char* out) {
   char* const begin = out;
   const auto write = [&](string_view piece) { out = std::ranges::copy(piece, out).out; };
   const auto is_word = [](char c) { return is_plain_word(c) || static_cast<unsigned char>(c) >= 0x80; };
-  while (!text.empty()) {
-    const size_t ascii = static_cast<size_t>(
-        std::ranges::find_if(text, [](char c) { return static_cast<unsigned char>(c) >= 0x80; }) -
-        text.begin());
-    write(text.substr(0, ascii));
-    text.remove_prefix(ascii);
+  while (true) {
+    const auto kept = static_cast<size_t>(std::ranges::find_if(text, may_fold) - text.begin());
+    write(text.substr(0, kept));
+    text.remove_prefix(kept);
     if (text.empty()) break;
     const CodePoint point = decode_utf8(text);
     const string_view itself = text.substr(0, point.length);

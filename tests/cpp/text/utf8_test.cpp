@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sentencode {
@@ -59,6 +61,55 @@ TEST(Utf8, FindsTheFirstInvalidByte) {
     EXPECT_FALSE(is_ascii(text));
   }
   EXPECT_TRUE(is_ascii(std::string(40, '\x7F')));
+}
+
+// Validation by vectors has other code than decode_utf8. Bytes at the borders of all rules, at the beginning,
+// inside and at the end of a text.
+TEST(Utf8, FindsWhatCannotBeDecoded) {
+  const std::string bytes =
+      "A\x7F\x80\x8F\x90\x9F\xA0\xBF\xC0\xC1\xC2\xDF\xE0\xE1\xED\xEE\xEF\xF0\xF1\xF3\xF4\xF5\xFF";
+  const auto decoded = [](std::string_view text) {
+    for (std::size_t i = 0; i < text.size();) {
+      const CodePoint point = decode_utf8(text.substr(i));
+      if (!point.valid()) return i;
+      i += point.length;
+    }
+    return std::string_view::npos;
+  };
+  std::size_t valid = 0;
+  for (const std::string around : {"", "grün", "Москва, 20 градусов мороза, 東京"}) {
+    for (const char a : bytes) {
+      for (const char b : bytes) {
+        for (const char c : bytes) {
+          for (const char d : bytes) {
+            const std::string text = around + a + b + c + d + around;
+            ASSERT_EQ(find_invalid_utf8(text), decoded(text)) << testing::PrintToString(text);
+            valid += decoded(text) == std::string_view::npos;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(valid, 1000U);
+}
+
+TEST(Utf8, LowerCaseIsThatOfEachCharacter) {
+  std::mt19937 random(1);
+  const std::u32string_view letters =
+      U"aZ 9ßÄéŽǅσΣЖж҆ꭰᎠẞȺⱥİK\U00010400中、";  // some change their length
+  for (int i = 0; i < 20000; ++i) {
+    std::string text, expected;
+    for (std::uint32_t n = random() % 40; n > 0; --n) {
+      const std::string letter = encode(letters[random() % (i % 2 == 0 ? 10 : letters.size())]);
+      std::string lower(lowercase_bound(letter.size()) + 1, ' ');
+      lower.resize(lowercase_utf8(letter, lower.data()));
+      text += letter;
+      expected += lower;
+    }
+    std::string lower(lowercase_bound(text.size()), ' ');
+    lower.resize(lowercase_utf8(text, lower.data()));
+    ASSERT_EQ(lower, expected) << text;
+  }
 }
 
 TEST(Utf8, LowerCaseFitsItsBoundAndIsIdempotent) {

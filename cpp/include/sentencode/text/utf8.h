@@ -16,7 +16,15 @@ struct CodePoint {
 };
 
 /// The first code point of `text`, which must not be empty.
-CodePoint decode_utf8(std::string_view text);
+CodePoint decode_any_utf8(std::string_view text);
+
+/// The same, fast for two bytes.
+inline CodePoint decode_utf8(std::string_view text) {
+  const auto lead = static_cast<unsigned char>(text[0]);
+  const unsigned second = text.size() > 1 ? static_cast<unsigned char>(text[1]) ^ 0x80U : 0xFFU;
+  const bool two = lead >= 0xC2 && lead < 0xE0 && second < 0x40;  // Latin, Greek, Cyrillic, Hebrew, Arabic
+  return two ? CodePoint{(lead & 0x1FU) << 6 | second, 2} : decode_any_utf8(text);
+}
 
 /// Writes at most four bytes and returns their number.
 std::size_t encode_utf8(char32_t code, char* out);
