@@ -14,6 +14,8 @@ namespace {
 
 unsigned char byte_at(std::string_view text, std::size_t i) { return static_cast<unsigned char>(text[i]); }
 
+bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+
 char32_t simple_lower(char32_t code) {
   return static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(code)));
 }
@@ -29,10 +31,12 @@ char32_t lower_of(char32_t code) {
   return code < table.size() ? table[code] : simple_lower(code);
 }
 
-/// Lower-cases all characters of valid UTF-8 that are not ASCII. False if one of them gets another length.
+/// Lower-cases all characters of valid UTF-8 that are not ASCII. False, after a part of them, if a lower case
+/// has another length.
 bool lowercase_in_place(char* text, std::size_t size) {
+  static_assert(std::endian::native == std::endian::little, "the first byte is the lowest");
   constexpr std::uint64_t kHigh = 0x8080808080808080;
-  const auto look = [&](std::size_t i) {
+  const auto replace = [&](std::size_t i) {
     const CodePoint point = decode_utf8({text + i, size - i});
     const char32_t small = lower_of(point.code);
     std::array<char, 4> bytes;
@@ -46,11 +50,11 @@ bool lowercase_in_place(char* text, std::size_t size) {
     std::uint64_t word;
     std::memcpy(&word, text + i, sizeof word);
     for (std::uint64_t first = word & word << 1 & kHigh; first != 0; first &= first - 1) {  // from 0xC0 on
-      if (!look(i + static_cast<std::size_t>(std::countr_zero(first)) / 8)) return false;
+      if (!replace(i + static_cast<std::size_t>(std::countr_zero(first)) / 8)) return false;
     }
   }
   for (; i < size; ++i) {
-    if (static_cast<unsigned char>(text[i]) >= 0xC0 && !look(i)) return false;
+    if (static_cast<unsigned char>(text[i]) >= 0xC0 && !replace(i)) return false;
   }
   return true;
 }
@@ -68,7 +72,8 @@ unsigned char is_wrong(unsigned char third, unsigned char second, unsigned char 
 
 bool is_valid_utf8(std::string_view text) {
   constexpr std::size_t kBefore = 3;
-  // Zeros before and after the text, where compilers do not use vectors.
+  // Before and after the text are zeros. The long loop does not check for them, so that compilers use
+  // vectors.
   const auto wrong_at = [&](std::size_t i) {
     const auto at = [&](std::size_t k) -> unsigned char {
       return k >= kBefore && k - kBefore < text.size() ? byte_at(text, k - kBefore) : 0;
@@ -172,11 +177,22 @@ bool lowercase_ascii(std::string_view text, char* out) {
 }
 
 std::size_t lowercase_utf8(std::string_view text, char* out) {
-  if (lowercase_ascii(text, out) || lowercase_in_place(out, text.size())) return text.size();
+  constexpr std::size_t kChunk = 64;
   char* const begin = out;
-  for (CodePoint point; !text.empty(); text.remove_prefix(point.length)) {
-    point = decode_utf8(text);
-    out += encode_utf8(lower_of(point.code), out);
+  while (!text.empty()) {
+    std::size_t size = std::min(kChunk, text.size());
+    while (size < text.size() && continues(text[size])) --size;
+    const std::string_view chunk = text.substr(0, size);
+    text.remove_prefix(size);
+    if (lowercase_ascii(chunk, out) || lowercase_in_place(out, size)) {
+      out += size;
+      continue;
+    }
+    for (std::size_t i = 0; i < size;) {
+      const CodePoint point = decode_utf8(chunk.substr(i));
+      out += encode_utf8(lower_of(point.code), out);
+      i += point.length;
+    }
   }
   return static_cast<std::size_t>(out - begin);
 }

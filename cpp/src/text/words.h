@@ -10,7 +10,7 @@ namespace sentencode {
 /// Converts typographic quotes, dashes and ellipses of valid UTF-8 to ASCII, and removes characters that only
 /// control hyphenation and line breaks. Returns the number of bytes written, at most text.size().
 std::size_t fold_typography(std::string_view text, char* out);
-/// False if fold_typography would only copy the text. This is fast.
+/// If false, fold_typography would only copy the text. This is fast.
 bool has_typography(std::string_view text);
 
 /// Appends the tokens that the tokenizer `words` splits `text` into, as docs/text.md specifies. `text` is

@@ -28,7 +28,8 @@ class DictRep(LinearEncoder):
     This is the bag-of-words DictRep of Hill et al. (2016). `fit` trains the word vectors of definitions, and
     a linear map of their mean, to predict the vector of the defined word: a `TrainedAverage` with the head
     "RowRegression" whose targets have length 1. (The paper maximises the cosine.) `encode` returns the
-    prediction. It lies in the space of the initial vectors, so their `most_similar` finds words for it.
+    prediction. It lies in the space of the initial vectors, so their `most_similar` finds words for it. For
+    similarity the average of the built-in vectors is better than `DictRep` of them (docs/which_encoder.md).
 
     The map is multiplied into the table, and the encoder is saved, exported and encodes in C++ as an
     `Average`.

@@ -81,7 +81,16 @@ class _Shown(Table):
         yield f"{which}, sentences per second: raw text in, {threads} threads, the median of seven."
         there = {result["row"] for result in report.results}
         if absent := [row for row in self.rows if row not in there]:
-            yield f"Not run: {'; '.join(absent)}."
+            yield f"Not run: {_grouped(absent)}."
+
+
+def _grouped(rows: Sequence[str]) -> str:
+    """Names of rows: those of an encoder together, as in "RAE (untrained; 3 minutes, whitened)"."""
+    groups: dict[str, list[str]] = {}
+    for row in rows:
+        encoder, _, which = row.partition(", ")
+        groups.setdefault(encoder, []).append(which)
+    return "; ".join(f"{name} ({'; '.join(which)})" if any(which) else name for name, which in groups.items())
 
 
 def _costs(result: Result) -> list[str]:

@@ -194,8 +194,8 @@ class Report:
             *([f"Tasks: {', '.join(tasks)}; protocol {self.settings['protocol']}."] if tasks else []),
             "±: half the width of the 95 % interval over resampled test examples"
             f"{'; of several seeds the mean' if len(seeds) > 1 else ''}.",
-            f"{marked}: the best of a column, and those whose difference from it is within the 95 % interval "
-            "of two independent scores. Paired differences separate more.",
+            f"{marked}: the best of a column, or of a task's line, and those whose difference from it is "
+            "within the 95 % interval of two independent scores. Paired differences separate more.",
             *self._examples(),
             *self.remarks,
             *(note for table in self.tables.values() for note in table.notes(self)),

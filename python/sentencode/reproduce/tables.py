@@ -66,6 +66,8 @@ def best_marked(
 ) -> list[list[str]]:
     """The rows, with a mark at the best score of each column and at those that cannot be separated from it.
 
+    In tables with a line for each task, these are the best of each line.
+
     Two scores, taken as independent, are separated if their difference exceeds its 95 % interval. Rows with
     different numbers of examples are not compared.
 
@@ -75,16 +77,17 @@ def best_marked(
         mark: Format of a marked cell.
     """
     column_of_examples = header.index("examples") if "examples" in header else None
+    by_line = header[0] == "task"
     compared = defaultdict(list)
     for i, row in enumerate(rows):
         examples = "" if column_of_examples is None else row[column_of_examples]
         for j, cell in enumerate(row):
             if (match := _SCORE.fullmatch(cell)) and "deviation" not in header[j]:
-                compared[j, examples].append((float(match[1]), float(match[2]), i))
+                compared[i if by_line else j, examples].append((float(match[1]), float(match[2]), i, j))
     marked = [list(row) for row in rows]
-    for (j, _), scores in compared.items():
-        best, half, _ = max(scores)
-        for value, other_half, i in scores:
+    for scores in compared.values():
+        best, half, *_ = max(scores)
+        for value, other_half, i, j in scores:
             if len(scores) > 1 and best - value <= math.hypot(half, other_half):
                 marked[i][j] = mark.format(marked[i][j])
     return marked

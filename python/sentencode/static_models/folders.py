@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -172,6 +173,14 @@ def _columns(path: Path, normalize: bool) -> int | None:
         raise FormatError(
             f"{path}: default_prompt_name is {name!r:.40}; prompts are not supported: "
             "add the prompt to the sentences, and set it to null"
+        )
+    names = [key for key, prompt in prompts.items() if prompt] if isinstance(prompts, dict) else []
+    if names:
+        warnings.warn(
+            f"{path}: the prompts {', '.join(map(repr, names))} are not applied, by encode_query and "
+            "encode_document neither: add them to the sentences",
+            UserWarning,
+            stacklevel=2,
         )
     columns = config.get("truncate_dim")
     if columns is None:

@@ -116,3 +116,6 @@ def test_the_best_scores_and_those_tied_with_it_are_marked():
     assert marked == {"best", "tied", "other examples"}
     assert tables.best_marked(header, rows, "{} =")[1][2] == "80.0 ± 3.0 ="
     assert tables.best_marked(header, rows[:2]) == rows[:2]  # nothing to compare with
+    lines = [["task", "a", "b"], ["one", "80.0 ± 1.0", "70.0 ± 1.0"], ["two", "5.0 ± 1.0", "9.0 ± 1.0"]]
+    marked = tables.best_marked(lines[0], lines[1:], "{} =")
+    assert marked == [["one", "80.0 ± 1.0 =", "70.0 ± 1.0"], ["two", "5.0 ± 1.0", "9.0 ± 1.0 ="]]

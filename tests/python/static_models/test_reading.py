@@ -83,6 +83,13 @@ def test_truncations_of_sentence_transformers(tmp_path):
     np.testing.assert_allclose(se.load(folder).encode(TEXTS), expected, atol=1e-6)
 
 
+def test_prompts_that_are_not_applied_warn(tmp_path):
+    config = {"prompts": {"query": "query: ", "document": ""}}
+    folder = write_sentence_transformers(tmp_path / "model", config=config)
+    with pytest.warns(UserWarning, match="the prompts 'query' are not applied"):
+        se.load(folder)
+
+
 def test_wordllama(tmp_path):
     folder = write_wordllama(tmp_path / "model")
     expected = means(TEXTS, TABLE.astype(np.float16), unknown=True)

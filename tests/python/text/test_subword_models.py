@@ -6,6 +6,7 @@ import base64
 import itertools
 import json
 import random
+import string
 import struct
 import unicodedata
 from importlib.util import find_spec
@@ -217,6 +218,19 @@ def trained_unigram(texts, size):
 METASPACE = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
 
 
+def model2vec_file(model):
+    """As versions of model2vec wrote it: words and punctuation marks in one piece."""
+
+    def replaced(pattern, content):
+        return {"type": "Replace", "pattern": pattern, "content": content}
+
+    options = {"clean_text": True, "handle_chinese_chars": True, "strip_accents": None, "lowercase": True}
+    marks = [replaced({"String": mark}, f" {mark} ") for mark in string.punctuation]
+    ends = [replaced({"Regex": r"\s+"}, " "), {"type": "Strip", "strip_left": True, "strip_right": True}]
+    steps = [{"type": "BertNormalizer", **options}, *marks, *ends]
+    return file(model, {"type": "Sequence", "normalizers": steps}, {**METASPACE, "split": False})
+
+
 @pytest.mark.parametrize("fallback", [False, True])
 def test_unigram(fallback):
     model = trained_unigram([" ".join(WORDS), *WORDS] * 5, 300)
@@ -228,6 +242,7 @@ def test_unigram(fallback):
         model["vocab"] += [[token, 0.0] for token in bytes_ if token not in known]
     assert_same_ids(file(model, pre_tokenizer=METASPACE), texts)
     assert_same_ids(file(model), texts)
+    assert_same_ids(model2vec_file(model), texts)
 
 
 def test_ties_of_unigram():
@@ -421,13 +436,15 @@ def trained_words(texts):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["Unigram", "Llama 3", "GPT-2", "WordLevel"])
+@pytest.mark.parametrize("kind", ["Unigram", "model2vec", "Llama 3", "GPT-2", "WordLevel"])
 def test_trained_models_on_local_text(kind, local_text):
     local_text = list(local_text)
     some = [line for lines in local_text for line in lines[:10_000]]
     if kind == "Unigram":
         step = precompiled({**dict(nfkc(0x30000)), "\t": " "})
         content = file(trained_unigram(some, 8000), step, sequence({"type": "WhitespaceSplit"}, METASPACE))
+    elif kind == "model2vec":
+        content = model2vec_file(trained_unigram(some, 8000))
     elif kind == "WordLevel":
         content = trained_words(some)
     else:

@@ -6,6 +6,7 @@ import copy
 import json
 import pickle
 import random
+import string
 import sys
 import unicodedata
 from importlib.util import find_spec
@@ -114,6 +115,20 @@ NORMALIZERS = {
     "prepend": lambda: normalizers.Prepend("▁"),
     "replace": lambda: normalizers.Sequence(
         [normalizers.Replace("a", "bc"), normalizers.Replace(Regex(" {2,}"), " ")]
+    ),
+    "replace in turn": lambda: normalizers.Sequence(
+        [
+            normalizers.Replace(a, b)
+            for a, b in (("a", "bc"), ("b", "a"), ("c", ""), ("e", "e!"), ("!", "é"), ("e", "x"))
+        ]
+    ),
+    "model2vec": lambda: normalizers.Sequence(
+        [
+            normalizers.BertNormalizer(),
+            *(normalizers.Replace(mark, f" {mark} ") for mark in string.punctuation),
+            normalizers.Replace(Regex(r"\s+"), " "),
+            normalizers.Strip(left=False),
+        ]
     ),
 }
 PRE_TOKENIZERS = {

@@ -79,6 +79,21 @@ void append_runs_replaced(std::string_view text, char character, std::size_t lea
   }
 }
 
+/// Replaces each run of white space by the content.
+void append_space_replaced(std::string_view text, std::string_view content, std::string& out) {
+  bool in_space = false;
+  std::size_t kept = 0;  // begin of what is not yet written
+  for (std::size_t i = 0; i < text.size();) {
+    const CodePoint point = decode_utf8(text.substr(i));
+    const bool space = unicode::is(point.code, unicode::kSpace);
+    if (space && !in_space) out.append(text.substr(kept, i - kept)).append(content);
+    in_space = space;
+    i += point.length;
+    if (space) kept = i;
+  }
+  out += text.substr(kept);
+}
+
 SubwordNormalizer replace(const JsonFields& fields) {
   const JsonFields pattern(fields.at("pattern"), fields.name_of("pattern"));
   std::string content = fields.text("content");
@@ -89,12 +104,22 @@ SubwordNormalizer replace(const JsonFields& fields) {
         [text, content](std::string_view in, std::string& out) { append_replaced(in, text, content, out); };
   }
   const std::string& regex = pattern.text("Regex");  // those that converters of models write
+  if (regex == "\\s+") {
+    return [content](std::string_view in, std::string& out) { append_space_replaced(in, content, out); };
+  }
   const auto least = regex == " {2,}" ? 2U : regex == " +" ? 1U : 0U;
   ST_CHECK(least > 0, Unsupported, "tokenizer.json: ", pattern.name_of("Regex"), " '", regex,
-           "' is none of the regular expressions that can be replaced: ' {2,}', ' +'");
+           "' is none of the regular expressions that can be replaced: ' {2,}', ' +', '\\s+'");
   return [least, content](std::string_view in, std::string& out) {
     append_runs_replaced(in, ' ', least, content, out);
   };
+}
+
+/// The ASCII character that a step replaces; 0 if it does something else.
+char replaced_character(const std::string& type, const JsonFields& fields) {
+  if (type != "Replace" || !fields.at("pattern").contains("String")) return '\0';
+  const std::string& text = JsonFields(fields.at("pattern"), fields.name_of("pattern")).text("String");
+  return text.size() == 1 && static_cast<unsigned char>(text[0]) < 0x80 ? text[0] : '\0';
 }
 
 SubwordNormalizer normal(Form form) {
@@ -187,10 +212,14 @@ void SubwordNormalizers::add(const nlohmann::json& normalizer, const std::string
   const JsonFields fields(normalizer, name);
   const std::string& type = fields.text("type");
   if (type != "Sequence") {
+    const char character = replaced_character(type, fields);
+    if (character == '\0') replaced_ = nullptr;
     if (type == "Precompiled") {
       auto [map, growth] = precompiled_normalizer(fields);
       steps_.push_back(std::move(map));
       growth_ *= growth;
+    } else if (character != '\0') {
+      add_replaced(character, fields.text("content"));
     } else {
       steps_.push_back(step(type, fields));
       growth_ *= growth_of(type, fields);
@@ -206,6 +235,29 @@ void SubwordNormalizers::add(const nlohmann::json& normalizer, const std::string
   for (std::size_t i = 0; i < members.size(); ++i) {
     add(members[i], concat(fields.name_of("normalizers"), "[", i, "]"), depth + 1);
   }
+}
+
+void SubwordNormalizers::add_replaced(char character, const std::string& content) {
+  const auto of = [](char c) { return static_cast<std::size_t>(c); };
+  const auto written = [&](const std::optional<std::string>& other) {
+    return other && other->find(character) != other->npos;
+  };
+  if (replaced_ == nullptr || (*replaced_)[of(character)] || std::ranges::any_of(*replaced_, written)) {
+    replaced_ = std::make_shared<Replacements>();
+    replaced_growth_ = growth_;
+    steps_.push_back([table = replaced_](std::string_view in, std::string& out) {
+      std::size_t begin = 0;
+      for (std::size_t i = 0; i < in.size(); ++i) {
+        const auto byte = static_cast<unsigned char>(in[i]);
+        if (byte >= 0x80 || !(*table)[byte]) continue;
+        out.append(in.substr(begin, i - begin)).append(*(*table)[byte]);
+        begin = i + 1;
+      }
+      out += in.substr(begin);
+    });
+  }
+  (*replaced_)[of(character)] = content;
+  growth_ = std::max(growth_, replaced_growth_ * static_cast<double>(content.size()));
 }
 
 std::string_view SubwordNormalizers::operator()(std::string_view text, std::string& buffer,

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <functional>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -32,11 +34,18 @@ class SubwordNormalizers {
   std::string_view operator()(std::string_view text, std::string& buffer, std::string& other) const;
 
  private:
+  using Replacements = std::array<std::optional<std::string>, 128>;  // of ASCII characters
+
   void add(const nlohmann::json& normalizer, const std::string& name, int depth);
+  /// Replacements of single characters are one step where no later one changes what an earlier one wrote:
+  /// model2vec writes 32 of them, one for each punctuation mark.
+  void add_replaced(char character, const std::string& content);
 
   std::vector<SubwordNormalizer> steps_;
   std::optional<BertOptions> bert_;
   double growth_ = 1;
+  std::shared_ptr<Replacements> replaced_;  // the last step, if it is one of these
+  double replaced_growth_ = 1;              // before it
 };
 
 }  // namespace sentencode
