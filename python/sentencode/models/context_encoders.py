@@ -312,8 +312,8 @@ class SkipThoughts(NeuralEncoder):
 
     The last state of a GRU is the sentence embedding, from which two others predict the previous and the next
     sentence. It is trained on ordered text as `RNNCNN` is. As in its public code, sentences of more than 30
-    words, and their neighbours, are left out. Minutes of training make it better than an untrained one, and
-    leave its cosines far below those of `Average`.
+    words, and their neighbours, are left out. Minutes of training make it much better than an untrained one.
+    Its cosines stay far below those of `Average`; with a classifier it is level.
 
     Args:
         vectors: Word vectors.
@@ -402,7 +402,8 @@ class CompositeCNN(NeuralEncoder):
 
     The maxima over time of convolutions are the sentence embedding, as of `CNNLSTMAE`. Two LSTMs start from
     it: one reconstructs the sentence, one predicts the next sentence. It is trained on ordered text as
-    `RNNCNN` is; sentences of more than `max_length` words are truncated.
+    `RNNCNN` is; sentences of more than `max_length` words are truncated. Minutes of training make it better
+    than an untrained one, and do not beat `Average`.
 
     Args:
         vectors: Word vectors.
@@ -432,7 +433,7 @@ class HierarchicalCNN(NeuralEncoder):
 
     The sentence embedding is made as that of `CompositeCNN`. It is trained on paragraphs of ordered text: an
     LSTM reads the embeddings of a paragraph's sentences, and after each sentence another LSTM predicts the
-    next one. Encoding reads single sentences.
+    next one. Encoding reads single sentences. Minutes of training gain little, and do not beat `Average`.
 
     Args:
         vectors: Word vectors.

@@ -166,7 +166,8 @@ class _Labels(_Shown):
             ends = np.array([[abs(mean[end] - mean["value"]) for mean in means] for end in ("low", "high")])
             shift = 1 + 0.02 * (i - len(curves) / 2)
             label = f"{name} ({rounded(max(speeds))} sentences/s)"
-            axes.errorbar(np.array(x) * shift, y, yerr=ends, marker="o", ms=4, lw=1.5, capsize=2, label=label)
+            style = {"ls": "-" if i < 10 else "--", "lw": 1.5, "ms": 4}  # ten colours
+            axes.errorbar(np.array(x) * shift, y, yerr=ends, marker="o", capsize=2, label=label, **style)
         ticks = sorted({point[0] for points in curves.values() for point in points})
         axes.set(xscale="log", xlabel="labelled examples (at most)")
         axes.set_ylabel(f"accuracy in percent,\nmean of {', '.join(_SHORT.get(t, t) for t in tasks)}")
