@@ -177,7 +177,7 @@ bool lowercase_ascii(std::string_view text, char* out) {
 }
 
 std::size_t lowercase_utf8(std::string_view text, char* out) {
-  constexpr std::size_t kChunk = 64;
+  constexpr std::size_t kChunk = 256;
   char* const begin = out;
   while (!text.empty()) {
     std::size_t size = std::min(kChunk, text.size());
