@@ -7,7 +7,6 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
-#include <vector>
 
 namespace sentencode {
 namespace {
@@ -22,8 +21,8 @@ char32_t simple_lower(char32_t code) {
 
 /// The simple lower case, from a table for nearly all text: code points below 2^16.
 char32_t lower_of(char32_t code) {
-  static const std::vector<char16_t> table = [] {
-    std::vector<char16_t> all(1 << 16);
+  static const auto table = [] {
+    std::array<char16_t, 1 << 16> all{};
     for (std::size_t c = 0; c < all.size(); ++c)
       all[c] = static_cast<char16_t>(simple_lower(static_cast<char32_t>(c)));
     return all;
@@ -62,12 +61,12 @@ bool lowercase_in_place(char* text, std::size_t size) {
 /// Whether a byte of UTF-8 is wrong after the three bytes before it.
 unsigned char is_wrong(unsigned char third, unsigned char second, unsigned char last, unsigned char byte) {
   const bool must_continue = (last >= 0xC0) | (second >= 0xE0) | (third >= 0xF0);
-  const bool continues = (byte & 0xC0) == 0x80;
+  const bool does_continue = (byte & 0xC0) == 0x80;
   const bool overlong = ((last == 0xE0) & (byte < 0xA0)) | ((last == 0xF0) & (byte < 0x90));
   const bool surrogate = (last == 0xED) & (byte > 0x9F);
   const bool too_high = (last == 0xF4) & (byte > 0x8F);
   const bool never = (byte == 0xC0) | (byte == 0xC1) | (byte > 0xF4);
-  return (must_continue != continues) | overlong | surrogate | too_high | never;
+  return (must_continue != does_continue) | overlong | surrogate | too_high | never;
 }
 
 bool is_valid_utf8(std::string_view text) {

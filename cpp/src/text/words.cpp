@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <vector>
 
 #include "byte_masks.h"
 #include "english.h"
@@ -103,8 +102,8 @@ Kind kind_in_utf8proc(char32_t code) {
 
 /// Never `high`.
 Kind kind_of(char32_t code) {
-  static const std::vector<Kind> kinds = [] {  // of nearly all text: code points below 2^16
-    std::vector<Kind> all(1 << 16);
+  static const auto kinds = [] {  // of nearly all text: code points below 2^16
+    std::array<Kind, 1 << 16> all{};
     for (size_t c = 0; c < all.size(); ++c)
       all[c] = c < 0x80 ? kKinds[c] : kind_in_utf8proc(static_cast<char32_t>(c));
     return all;

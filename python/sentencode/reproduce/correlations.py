@@ -121,7 +121,8 @@ class Correlations(Table):
                 reasons, count = [f"p {_level(p)}"], len(compared.metrics)
                 reasons += [f"{compared.signs()} metrics negative"] * (count > 1)
                 reasons += _fewer_epochs(report.settings, language, self.epochs[language])
-                sign = "holds" if mean < 0 else "differs"
+                low, high = interval
+                sign = "holds" if high < 0 else "differs" if low > 0 else "undecided"
                 yield {
                     "claim": "better translation makes worse embeddings",
                     "compared": f"{question}, {language}",
@@ -130,7 +131,8 @@ class Correlations(Table):
                     "of": count,
                     "seeds": min(len(report.of(name)) for name in encoders.names),
                     "value": round(mean, 4),
-                    **dict(zip(("low", "high"), interval, strict=True)),
+                    "low": low,
+                    "high": high,
                     "verdict": sign if p < _LEVEL / len(groups) else "undecided",
                     "reasons": reasons,
                     "paper": None if printed is None else round(float(printed.mean()), 4),

@@ -177,8 +177,8 @@ def _columns(path: Path, normalize: bool) -> int | None:
     names = [key for key, prompt in prompts.items() if prompt] if isinstance(prompts, dict) else []
     if names:
         warnings.warn(
-            f"{path}: the prompts {', '.join(map(repr, names))} are not applied, by encode_query and "
-            "encode_document neither: add them to the sentences",
+            f"{path}: prompts are not supported: encode_query and encode_document do not add "
+            f"{', '.join(map(repr, names))}; add them to the sentences",
             UserWarning,
             stacklevel=2,
         )

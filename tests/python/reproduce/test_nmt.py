@@ -250,6 +250,13 @@ def test_groups_of_the_papers_metrics_are_tested(language):
     assert all(finding["verdict"] != "differs" for finding in findings.values())
 
 
+def test_a_correlation_whose_interval_contains_zero_is_undecided():
+    page = json.loads((Path(__file__).parents[3] / "docs/results/nmt.json").read_text())
+    findings = nmt.FAMILY.findings(nmt.FAMILY.report(page["rows"], page["settings"]))
+    (one,) = [finding for finding in findings if finding.get("compared") == "BLEU and classification, de"]
+    assert one["reasons"][0] == "p = 0.005" and one["high"] > 0 and one["verdict"] == "undecided"
+
+
 def test_metrics_of_paraphrases_are_groups_of_their_own():
     groups = CORRELATIONS.groups
     assert {name: groups[name] for name in groups if "COCO" in name} == {

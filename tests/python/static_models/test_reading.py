@@ -86,7 +86,7 @@ def test_truncations_of_sentence_transformers(tmp_path):
 def test_prompts_that_are_not_applied_warn(tmp_path):
     config = {"prompts": {"query": "query: ", "document": ""}}
     folder = write_sentence_transformers(tmp_path / "model", config=config)
-    with pytest.warns(UserWarning, match="the prompts 'query' are not applied"):
+    with pytest.warns(UserWarning, match="do not add 'query'"):
         se.load(folder)
 
 

@@ -18,7 +18,7 @@ struct CodePoint {
 /// The first code point of `text`, which must not be empty.
 CodePoint decode_any_utf8(std::string_view text);
 
-/// The same, fast for two bytes.
+/// The same; characters of two bytes take no call.
 inline CodePoint decode_utf8(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text[0]);
   const unsigned second = text.size() > 1 ? static_cast<unsigned char>(text[1]) ^ 0x80U : 0xFFU;
