@@ -136,7 +136,15 @@ def _reading(name: str) -> Iterator[None]:
     """Turns errors about the content of a file into a FormatError with its name."""
     try:
         yield
-    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
+    except (
+        ValueError,
+        TypeError,
+        LookupError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+        NotImplementedError,  # a tokenizer of a later version
+    ) as error:
         if isinstance(error, FormatError) and name in str(error):
             raise
         raise FormatError(f"{name}: {error}") from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib.util
+import json
 import random
 import tempfile
 from pathlib import Path
@@ -39,16 +40,29 @@ def whole(fuzz, tmp_path_factory):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_any_replaced_value_is_refused_or_works(fuzz, whole, tmp_path, kind):
-    content, reader = (whole / kind).read_bytes(), fuzz.Reader(256 << 20, 60)
+    content = (whole / kind).read_bytes()
     changes = random.Random(f"values of {kind}").sample(fuzz.values_of(content), 40)
-    status, before = reader(kind, whole / kind, whole / kind)
-    assert status == "read", before
-    for number, change in enumerate(changes):
-        path = tmp_path / str(number)
-        path.write_bytes(fuzz.with_value(content, change))
-        answer = reader(kind, path, whole / kind)
-        assert fuzz.outcome_of(answer, before, may_change=True) not in fuzz.FAILED, (change, answer)
-    reader.close()
+    with contextlib.closing(fuzz.Reader(256 << 20, 60)) as reader:
+        status, before = reader(kind, whole / kind, whole / kind)
+        assert status == "read", before
+        for number, change in enumerate(changes):
+            path = tmp_path / str(number)
+            path.write_bytes(fuzz.with_value(content, change))
+            answer = reader(kind, path, whole / kind)
+            assert fuzz.outcome_of(answer, before, may_change=True) not in fuzz.FAILED, (change, answer)
+
+
+def test_a_tokenizer_that_the_core_cannot_reproduce_is_a_format_error(whole, tmp_path):
+    def later(config, params):
+        content = json.loads(config["tokenizer"]["content"])
+        content["normalizer"] = {"type": "Later"}
+        config["tokenizer"]["content"] = json.dumps(content)
+
+    path = tmp_path / "file"
+    path.write_bytes((whole / "sif-bpe").read_bytes())
+    changed(path, later)
+    with pytest.raises(se.FormatError, match=r"file: tokenizer\.json: normalizer has the type 'Later'"):
+        se.load(path)
 
 
 @functools.cache
