@@ -47,13 +47,14 @@ def load(
 
     Args:
         path: File of the encoder; or folder of a static model, or its name on the Hugging Face Hub
-            ("user/name"), which is downloaded if `huggingface_hub` is installed. The other arguments are not
-            for static models.
+            ("user/name"), which is downloaded if `huggingface_hub` is installed. Of the other arguments only
+            `trust_tokenizer` is for static models.
         tokenizer: Tokenizer of an encoder that was saved with the name of one that is not built in.
         trust_tokenizer: Whether to import that tokenizer by its name, or to download it from the hub. The
             name may be that of any function: only for files from sources that you trust. It is also required
-            for a saved tokenizer of the package `tokenizers` that may take unbounded time or memory: with
-            other regular expressions than the published ones, or output over 100 times as long as the text.
+            for a tokenizer that only the package `tokenizers` can run and that may take unbounded time or
+            memory: with other regular expressions than the published ones, or output over 100 times as long
+            as the text.
         vectors: Word vectors, or their file, of an encoder that was saved without them.
         trust_vectors: Whether the word vectors of such an encoder may be any file that it names, instead of
             one in its folder or below.
@@ -86,7 +87,7 @@ def load(
         if tokenizer is not None or vectors is not None:
             raise ValueError(f"{name}: a static model has its own tokenizer and vectors, and takes no others")
         with _reading(str(static)):
-            return read_static(static)
+            return read_static(static, trust=trust_tokenizer)
     if vectors is not None and not isinstance(vectors, WordVectors):
         vectors = WordVectors.load(vectors, verify=verify)
     with _reading(name):

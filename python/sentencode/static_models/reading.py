@@ -23,15 +23,19 @@ from .splitters import may_be_ours, split_of
 __all__ = ["read_static"]
 
 
-def read_static(path: Path) -> Average:
+def read_static(path: Path, *, trust: bool = False) -> Average:
     """The encoder of a folder, or of WordLlama's weights.
+
+    Args:
+        path: Folder, or file of weights.
+        trust: Whether a tokenizer that only the package `tokenizers` can run may take unbounded time.
 
     Raises:
         OSError: A file is missing or cannot be read.
         FormatError: A file is damaged, contradicts another one, or has a part that is not supported.
     """
     model = recognised(path)
-    tokenizer, tokens = _tokenizer(model)
+    tokenizer, tokens = _tokenizer(model, trust)
     file = _core.SafeTensors(model.weights)
     if unknown := set(file.shapes) - {model.tensor, *model.other_tensors}:
         raise FormatError(f"{model.weights}: unknown tensor {min(unknown)!r}")
@@ -66,7 +70,7 @@ def _vector(
     return values
 
 
-def _tokenizer(model: StaticFolder) -> tuple[Tokenizer, list[str] | _core.SubwordTokenizer]:
+def _tokenizer(model: StaticFolder, trust: bool) -> tuple[Tokenizer, list[str] | _core.SubwordTokenizer]:
     """The tokenizer, and what has its tokens in the order of their ids."""
     # The core takes UTF-8, too, which saves decoding.
     content: Any = model.tokenizer.read_bytes().removeprefix(codecs.BOM_UTF8)
@@ -74,6 +78,7 @@ def _tokenizer(model: StaticFolder) -> tuple[Tokenizer, list[str] | _core.Subwor
         ours = split_of(read_json(model.tokenizer))
         if ours is not None and not (ours.unknown and model.keep_unknown):
             return ours.tokenizer, ours.words
+        trust = trust or ours is not None  # our patterns are matched in linear time
     try:
         core = _core.SubwordTokenizer(content)
     except ValueError as error:
@@ -82,7 +87,7 @@ def _tokenizer(model: StaticFolder) -> tuple[Tokenizer, list[str] | _core.Subwor
     except NotImplementedError as error:
         length = _max_length(model, read_json(model.tokenizer).get("truncation"))
         tokens = tokens_of(model.tokenizer)
-        return Tokenizer(_External(model, tokens, length, str(error)), lowercase=False), tokens
+        return Tokenizer(_External(model, tokens, length, str(error), trust), lowercase=False), tokens
     if core.missing_id >= 0:
         raise FormatError(f"{model.tokenizer}: no token has the id {core.missing_id}")
     length = _max_length(model, json.loads(core.truncation)) or 0
@@ -110,11 +115,13 @@ def _max_length(model: StaticFolder, truncation: Any) -> int | None:
 class _External:
     """A tokenizer that the core cannot reproduce, by the package `tokenizers`, with the limits of a model."""
 
-    def __init__(self, model: StaticFolder, tokens: list[str], length: int | None, why: str) -> None:
+    def __init__(
+        self, model: StaticFolder, tokens: list[str], length: int | None, why: str, trust: bool
+    ) -> None:
         content = read_text(model.tokenizer)
         try:
-            self._inner = hugging_face.external_tokenizer(content, f"{model.tokenizer}: {why}")
-        except FormatError as error:
+            self._inner = hugging_face.bounded_tokenizer(content, f"{model.tokenizer}: {why}", trust=trust)
+        except ValueError as error:
             raise FormatError(f"{model.tokenizer}: {why}; {error}") from None
         self._inner.no_padding()
         self._inner.no_truncation()

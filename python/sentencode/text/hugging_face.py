@@ -89,6 +89,36 @@ def external_tokenizer(content: str, why: str) -> Any:
         return tokenizers.Tokenizer.from_str(content)
 
 
+def bounded_tokenizer(content: str, why: str, *, trust: bool) -> Any:
+    """Return the `tokenizers.Tokenizer` of JSON whose time and output are bounded.
+
+    Args:
+        content: A tokenizer.json.
+        why: Why the package is needed, for errors.
+        trust: Whether to accept any tokenizer.
+
+    Raises:
+        ImportError: The package `tokenizers` is missing.
+        FormatError: The JSON is damaged.
+        ValueError: The tokenizer may be unbounded.
+    """
+    if trust:
+        return external_tokenizer(content, why)
+    try:
+        check_tokenizer_json(content)
+        tokenizer = external_tokenizer(content, why)
+        with rust_errors(FormatError, "tokenizer: tokenizers cannot read the content"):
+            check_added_tokens(content, tokenizer)
+        return tokenizer
+    except FormatError:
+        raise
+    except ValueError as error:
+        raise ValueError(
+            f"the tokenizer could hang, or fill the memory: {error}; if you trust the file, "
+            "se.load(path, trust_tokenizer=True)"
+        ) from None
+
+
 def saved_tokenizer(content: str, *, trust: bool, again: str) -> Any:
     """Return the `tokenizers.Tokenizer` of JSON in a saved file.
 
@@ -102,22 +132,13 @@ def saved_tokenizer(content: str, *, trust: bool, again: str) -> Any:
         ValueError: The tokenizer may be unbounded, or the package `tokenizers` is missing.
     """
     try:
-        if not trust:
-            check_tokenizer_json(content)
-        tokenizer = external_tokenizer(content, "saved with a tokenizer of Hugging Face")
-        if not trust:
-            with rust_errors(FormatError, "tokenizer: tokenizers cannot read the content"):
-                check_added_tokens(content, tokenizer)
-        return tokenizer
+        return bounded_tokenizer(content, "saved with a tokenizer of Hugging Face", trust=trust)
     except ImportError as error:
         raise ValueError(str(error)) from None
     except FormatError:
         raise
     except ValueError as error:
-        raise ValueError(
-            f"saved with a tokenizer that could hang, or fill the memory: {error}; {again}, or, if you "
-            "trust the file, se.load(path, trust_tokenizer=True)"
-        ) from None
+        raise ValueError(f"{error}, or {again}") from None
 
 
 def tokenize_batch(external: Any) -> Callable[[list[str]], list[list[str]]]:

@@ -182,6 +182,15 @@ def test_truncations_are_checked(tmp_path):
         refused(folder, "tokenizer.json", message)
 
 
+def test_tokenizers_of_unbounded_time_require_trust(tmp_path):
+    pytest.importorskip("tokenizers")
+    split = {"type": "Split", "pattern": {"Regex": "(?:a|aa)+b| "}, "behavior": "Removed", "invert": False}
+    folder = write_model2vec(tmp_path / "model", tokenizer=tokenizer_json(pre_tokenizer=split))
+    refused(folder, "tokenizer.json", "could hang", "trust_tokenizer=True")
+    encoder = se.load(folder, trust_tokenizer=True)
+    np.testing.assert_allclose(encoder.encode("the zebra dog"), rows()[[1, 3]].mean(axis=0), atol=1e-6)
+
+
 def test_other_arguments_are_refused(tmp_path):
     folder = write_model2vec(tmp_path / "model")
     with pytest.raises(ValueError, match="has its own tokenizer and vectors"):
