@@ -97,6 +97,7 @@ TrainerOptions trainer_options(const py::dict& values, std::string settings) {
   read("schedule", options.schedule.shape);
   read("learning_rate", options.schedule.rate);
   read("warmup", options.schedule.warmup);
+  read("warmup_spent", options.schedule.warmup_spent);
   read("schedule_steps", options.schedule.steps);
   read("schedule_end", options.schedule.end);
   read("decay", options.schedule.decay);

@@ -10,6 +10,8 @@ namespace sentencode::training {
 void Schedule::check() const {
   ST_CHECK(rate > 0 && std::isfinite(rate), InvalidInput, "learning_rate must be more than 0, got ", rate);
   ST_CHECK(warmup >= 0, InvalidInput, "warmup must not be negative, got ", warmup);
+  ST_CHECK(warmup_spent >= 0 && warmup_spent < 1, InvalidInput, "warmup_spent must be in [0, 1), got ",
+           warmup_spent);
   ST_CHECK(!has_end() || steps > warmup, InvalidInput, "schedule_steps must be more than warmup (", warmup,
            "), got ", steps);
   ST_CHECK(end >= 0 && end <= 1, InvalidInput, "schedule_end must be in [0, 1], got ", end);
@@ -28,14 +30,18 @@ double Schedule::at(std::int64_t step, std::span<const double> scores, std::int6
   };
   const double decayed = power(decay, decay == 1 ? 0 : summarize(scores, higher_is_better, patience).decays) *
                          power(epoch_decay, epoch);
-  if (step < warmup) return rate * decayed * static_cast<double>(step + 1) / static_cast<double>(warmup);
+  if (!is_warm(step, spent)) {
+    const double by_steps = static_cast<double>(step + 1) / static_cast<double>(warmup);
+    return rate * decayed * std::max(by_steps, warmup_spent > 0 ? spent / warmup_spent : 0.0);
+  }
   if (shape == Shape::inverse_sqrt) {
     const auto from = static_cast<double>(std::max<std::int64_t>(1, warmup));
     return rate * decayed * std::sqrt(from / std::max(from, static_cast<double>(step + 1)));
   }
   if (!has_end()) return rate * decayed;
   const double by_steps = static_cast<double>(step - warmup) / static_cast<double>(steps - warmup);
-  const double done = std::min(1.0, std::max(by_steps, spent));
+  const double by_time = (spent - warmup_spent) / (1 - warmup_spent);
+  const double done = std::clamp(std::max(by_steps, by_time), 0.0, 1.0);
   const double left = shape == Shape::linear ? 1 - done : 0.5 * (1 + std::cos(std::numbers::pi * done));
   return rate * decayed * (end + (1 - end) * left);
 }

@@ -142,7 +142,7 @@ double Trainer::spent() const {
 
 bool Trainer::is_rate_exhausted() const {
   const Schedule& schedule = options_.schedule;
-  return schedule.least > 0 && step_ >= schedule.warmup && rate() < schedule.least;
+  return schedule.least > 0 && schedule.is_warm(step_, spent()) && rate() < schedule.least;
 }
 
 bool Trainer::is_finished() const {

@@ -72,7 +72,8 @@ class NeuralEncoder(CoreEncoder):
         trainable_words: Whether the word table of these families is trained. Encoding then reads the rows of
             its words, and the vectors of other words, until `expand_vocabulary`.
         **training: Fields of `sentencode.training.TrainingOptions`; its `epsilon` is `optimizer_epsilon`
-            here, `save_every` of None is `validate_every`.
+            here, `save_every` of None is `validate_every`, which is "auto" where a family learns from text:
+            500 steps, or an epoch if that is shorter.
 
     Attributes:
         network: The network, a `torch.nn.Module`, once fitted. It cannot be replaced, but its weights can be
@@ -91,7 +92,7 @@ class NeuralEncoder(CoreEncoder):
     task_class: ClassVar[type[Task]] = SentenceTask
     training_defaults: ClassVar[dict[str, Any]] = {
         **{"learning_rate": 2e-4, "clip_norm": 5.0},
-        **{"max_steps": 100_000, "max_epochs": 10, "validate_every": 500},
+        **{"max_steps": 100_000, "max_epochs": 10, "validate_every": "auto"},
     }
     _presets: ClassVar[dict[str, dict[str, Any]]] = {
         "small": encoder_class.AS_PUBLISHED,

@@ -31,6 +31,8 @@ from .transfer import copy_weights, frozen_names, word_tables
 
 __all__ = ["EncoderTraining"]
 
+_LONGEST_INTERVAL = 500  # steps between validations, if that is "auto"
+
 
 class EncoderTraining:
     """One training of a new encoder, which `run` makes fitted; arguments are those of `NeuralEncoder.fit`.
@@ -98,9 +100,11 @@ class EncoderTraining:
             metric = lambda _: function(encoder)  # noqa: E731
         processes = all_processes()
         part: dict[str, Any] = {"rank": processes.rank, "world": processes.size}
+        batches = task.batcher(train, validating=False, **part)
+        self._intervals(len(batches))
         trainer = Trainer(
             model,
-            task.batcher(train, validating=False, **part),
+            batches,
             None if valid is None else task.batcher(valid, validating=True, **part),
             communicator=processes,
             settings=self._decisive_settings(network, frozen),
@@ -250,9 +254,16 @@ class EncoderTraining:
         options["betas"] = tuple(
             checked_float(f"betas[{i}]", beta, 0, 1, below=True) for i, beta in enumerate(betas)
         )
+        return options
+
+    def _intervals(self, batches: int) -> None:
+        """Chooses how often to validate and to save, by the batches of an epoch."""
+        options = self.options
+        if options["validate_every"] == "auto":
+            steps = batches // checked_int("accumulate", options["accumulate"], 1)
+            options["validate_every"] = None if steps < _LONGEST_INTERVAL else _LONGEST_INTERVAL
         if options["save_every"] is None:
             options["save_every"] = options["validate_every"]
-        return options
 
     def _load_best(self, trainer: Trainer) -> None:
         """Loads the best weights. If they are lost, the encoder gets the last ones, with a warning."""

@@ -29,7 +29,8 @@ class TrainingOptions:
             `learning_rate * anchor` of the way (L2-SP, Li et al. 2018).
         learning_rate: Peak learning rate.
         schedule: `"constant"`, `"linear"`, `"cosine"` or `"inverse_sqrt"`.
-        warmup: Steps of linear warm-up; below 1, a fraction of `schedule_steps`.
+        warmup: Steps of linear warm-up; below 1, a fraction of `schedule_steps`. With `max_minutes`, a
+            fraction also ends after that fraction of the time.
         schedule_steps: Step at which a linear or cosine schedule ends. None: the last step. With
             `max_minutes`, the schedule also ends with the time.
         schedule_end: Fraction of the learning rate at the end of a linear or cosine schedule.

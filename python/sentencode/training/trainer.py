@@ -151,10 +151,8 @@ class Trainer:
         last = min(filter(None, (values.get("max_steps"), by_epochs)), default=_UNLIMITED)
         end = values.setdefault("schedule_steps", last)
         if values["warmup"] < 1:
-            if values["warmup"] and end == _UNLIMITED:
-                raise ValueError(
-                    f"warmup={values['warmup']}: a fraction needs max_steps, max_epochs or schedule_steps"
-                )
+            if "max_minutes" in values:
+                values["warmup_spent"] = values["warmup"]
             values["warmup"] = round(values["warmup"] * end)
         if chosen.schedule_steps is None:
             values["schedule_steps"] = max(last, values["warmup"] + 1)

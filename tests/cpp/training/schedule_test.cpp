@@ -39,10 +39,18 @@ TEST(Schedule, DecaysToItsEndAndStaysThere) {
 }
 
 TEST(Schedule, EndsWithTheTimeLimit) {
-  const Schedule linear{.rate = 1, .shape = Shape::linear, .warmup = 10, .steps = 110};
+  Schedule linear{.rate = 1, .shape = Shape::linear, .warmup = 10, .steps = 110};
   EXPECT_DOUBLE_EQ(linear.at(4, {}, 0, 0.9), 0.5);  // the warm-up counts steps
   EXPECT_DOUBLE_EQ(linear.at(10, {}, 0, 0.25), 0.75);
   EXPECT_DOUBLE_EQ(linear.at(60, {}, 0, 0.25), 0.5);
+
+  linear.warmup_spent = 0.2;  // of the time, if that comes before the steps of the warm-up
+  EXPECT_DOUBLE_EQ(linear.at(4, {}, 0, 0.05), 0.5);
+  EXPECT_DOUBLE_EQ(linear.at(0, {}, 0, 0.15), 0.75);
+  EXPECT_DOUBLE_EQ(linear.at(4, {}, 0, 0.2), 1);
+  EXPECT_DOUBLE_EQ(linear.at(4, {}, 0, 0.6), 0.5);
+  EXPECT_DOUBLE_EQ(linear.at(60, {}, 0, 0.25), 0.5);
+  EXPECT_DOUBLE_EQ(linear.at(4, {}, 0, 1), 0);
   EXPECT_DOUBLE_EQ(linear.at(60, {}, 0, 1), 0);
   EXPECT_DOUBLE_EQ((Schedule{.rate = 1}.at(60, {}, 0, 1)), 1);
 }

@@ -92,8 +92,15 @@ def test_warmup_may_be_a_fraction_of_the_training():
     assert [f"{step.learning_rate:.4f}" for step in fitted(warmup=0.1, max_steps=20).history_.steps[:3]] == [
         "0.0100", "0.0200", "0.0200"
     ]  # fmt: skip
-    with pytest.raises(ValueError, match=r"warmup=0.5: a fraction needs max_steps, max_epochs or schedule_s"):
-        fitted(warmup=0.5, max_epochs=None, max_minutes=1)
+
+
+@pytest.mark.parametrize("epochs", [None, 10**6])
+def test_warmup_ends_with_its_fraction_of_the_time(epochs):
+    options = {"max_minutes": 1 / 60, "max_epochs": epochs, "schedule": "linear", "warmup": 0.1}
+    rates = [step.learning_rate for step in fitted(**options).history_.steps]
+    peak = int(np.argmax(rates))
+    assert len(rates) < 3 or (0 < peak < len(rates) / 2 and 0.01 < rates[peak] <= 0.02)
+    assert len(rates) < 3 or rates[-1] < rates[peak] / 2
 
 
 # --- Held-out examples --------------------------------------------------------------------------------------
@@ -151,6 +158,15 @@ def test_fit_stops_early_by_held_out_examples(tmp_path):
     np.testing.assert_array_equal(again.encode(SENTENCES), encoder.encode(SENTENCES))
     with pytest.raises(ValueError, match=r"batches.numbers was \S+ and is \S+"):
         fitted(fit={**fit, "valid": 0.3}, **options)
+
+
+def test_encoders_of_text_validate_at_least_after_each_epoch(monkeypatch):
+    options = {"hidden": 4, "heads": 1, "min_length": 1, "batch_size": 18, "max_epochs": 3, "device": "cpu"}
+    validations = se.MeanMaxAAE(VECTORS, **options).fit(SENTENCES).history_.validations
+    assert [one.step for one in validations] == [12, 24, 36]
+    monkeypatch.setattr("sentencode.models.neural_training._LONGEST_INTERVAL", 10)
+    validations = se.MeanMaxAAE(VECTORS, **options).fit(SENTENCES).history_.validations
+    assert [one.step for one in validations] == [10, 20, 30, 36]
 
 
 class Stop(Callback):

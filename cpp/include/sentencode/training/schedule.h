@@ -13,9 +13,10 @@ struct Schedule {
 
   double rate = 1e-3;  // peak learning rate
   Shape shape = Shape::constant;
-  std::int64_t warmup = 0;  // steps of linear warm-up from rate / warmup
-  std::int64_t steps = 0;   // linear and cosine: step of the end
-  double end = 0.0;         // linear and cosine: fraction of `rate` at the end
+  std::int64_t warmup = 0;    // steps of linear warm-up from rate / warmup
+  double warmup_spent = 0.0;  // fraction of a time limit at which the warm-up ends at the latest; 0: never
+  std::int64_t steps = 0;     // linear and cosine: step of the end
+  double end = 0.0;           // linear and cosine: fraction of `rate` at the end
 
   // Decay on plateaus of the score.
   double decay = 1.0;         // factor
@@ -26,6 +27,9 @@ struct Schedule {
   double least = 0.0;        // training ends below this rate, after the warm-up; 0: never
 
   bool has_end() const { return shape == Shape::linear || shape == Shape::cosine; }
+  bool is_warm(std::int64_t step, double spent) const {
+    return step >= warmup || (warmup_spent > 0 && spent >= warmup_spent);
+  }
 
   /// Learning rate of step 0, 1, ...; `scores` are those of the validations before it. `spent` is the
   /// fraction of a time limit: a schedule with an end is there at the latest when it is 1.
