@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import MajorityWarning, StillImprovingWarning, TrainingWarning
+from ..progress import DELAY, say
 from .table_training import Split, TableTraining, Trial, classes_of
 
-__all__ = ["TableReport"]
+__all__ = ["LEAST_VALIDATED", "TableReport", "planned"]
 
-_VALIDATED = 20  # examples; the accuracy on fewer says little
+LEAST_VALIDATED = 20  # examples; the accuracy on fewer says little
 _GAIN = 0.05  # of the whole improvement: a last epoch that gains more could be followed by others
 
 
@@ -55,7 +58,7 @@ class TableReport:
             max_minutes: Limit of the training.
         """
         trial, majority = self.trial, self.majority
-        if majority is not None and self.held_out >= _VALIDATED and (trial.accuracy or 0) <= majority:
+        if majority is not None and self.held_out >= LEAST_VALIDATED and (trial.accuracy or 0) <= majority:
             yield (
                 f"on {self.held_out} held-out examples, the accuracy is {trial.accuracy:.3f}, no better than "
                 f"always predicting the most frequent class, {majority:.3f}: give more examples or other "
@@ -78,6 +81,39 @@ class TableReport:
                 f"{losses[-1]:.4g}): give {more}",
                 StillImprovingWarning,
             )
+
+
+def planned(
+    bar: Callable[[int, int], None],
+    show: bool,
+    splits: Sequence[Split],
+    max_epochs: int,
+    max_minutes: float | None,
+) -> Callable[[int, int], None]:
+    """A progress bar that says after a second what the training will do, and how long that takes at most.
+
+    Args:
+        bar: Moves the bar.
+        show: Whether the line is written if it is not logged.
+        splits: Examples to train on, and held-out ones.
+        max_epochs: Passes over the examples, at most.
+        max_minutes: Limit of the training.
+    """
+    begin, is_said = time.monotonic(), False
+    train, held_out = splits[0]
+    parts = f" in each of {len(splits)} parts" if len(splits) > 1 else ""
+    examples = f"{len(train):,} examples, {len(held_out):,} held out{parts}"
+
+    def moved(done: int, total: int) -> None:
+        nonlocal is_said
+        seconds = time.monotonic() - begin
+        if not is_said and seconds >= DELAY and done > 0:
+            is_said = True
+            most = min(seconds / done * total, math.inf if max_minutes is None else 60 * max_minutes)
+            say(show, f"TrainedAverage: {examples}; up to {max_epochs} epochs, at most {most:.0f} s")
+        bar(done, total)
+
+    return moved
 
 
 def _majority(labels: npt.NDArray[np.float32], splits: Sequence[Split]) -> float:

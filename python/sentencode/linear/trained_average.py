@@ -20,7 +20,7 @@ from ..text.tokenizer import Tokenizer
 from ..vectors import Vectors, WordVectors
 from .base import LinearEncoder
 from .table_heads import SIDES, checked_head, table_labels
-from .table_report import TableReport
+from .table_report import TableReport, planned
 from .table_training import Split, TableTraining, Trial
 
 __all__ = ["TrainedAverage"]
@@ -372,7 +372,7 @@ class TrainedAverage(LinearEncoder):
                 max_epochs=checked_int("TrainedAverage: max_epochs", self.max_epochs, 1, 1 << 20),
                 patience=checked_int("TrainedAverage: patience", self.patience, 1),
                 deadline=deadline,
-                on_progress=bar,
+                on_progress=bar and planned(bar, shown.show, splits, self.max_epochs, self.max_minutes),
             )
             dropouts = (0.0, 0.3) if self.word_dropout is None else (self.word_dropout,)
             try:

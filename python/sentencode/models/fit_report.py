@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import LearningRateWarning, MajorityWarning, StillImprovingWarning, TrainingWarning
+from ..linear.table_report import LEAST_VALIDATED
 from ..progress import DELAY, say
 from ..training import Callback, Step
 from ..training.advice import raised_loss, recent_gain
 
 __all__ = ["FitReport"]
 
-_VALIDATED = 20  # examples; the accuracy on fewer says little
 _FEW = 1000  # examples; with fewer, TrainedAverage is better than GeneralizedPooling (docs/which_encoder.md)
 
 
@@ -132,7 +132,7 @@ class FitReport(Callback):
             scores: As in `result`.
         """
         history, settings = trainer.history, self.settings
-        if metric == "accuracy" and self.valid >= _VALIDATED and scores:
+        if metric == "accuracy" and self.valid >= LEAST_VALIDATED and scores:
             best = float(np.nanmax(scores)) if not np.isnan(scores).all() else math.nan
             if best <= self.majority:
                 _warn(
