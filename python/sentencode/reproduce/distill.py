@@ -35,7 +35,7 @@ from .evaluator import Evaluator, headlines, paired, speed_of, tasks_there
 from .experiment import Experiment
 from .report import Report, Table
 from .results_folder import Result, Results, file_identity
-from .rows import NotAvailableError, computed
+from .rows import NotAvailableError, computed, random_vectors
 from .tables import MISSING, TableText, differing, number, rounded, score
 
 __all__ = ["FAMILY", "ROWS", "Row", "reproduce"]
@@ -43,7 +43,7 @@ __all__ = ["FAMILY", "ROWS", "Row", "reproduce"]
 SIMILARITY = ("SICKCosine", "STSBenchmarkCosine", "STS12", "STS13", "STS14", "STS15", "STS16")
 CLASSIFICATION = ("MR", "CR", "SST2", "TREC", "MRPC", "SICKEntailment")
 YEARS = ("STS12", "STS13", "STS14", "STS15", "STS16")
-STUDENT = "student"
+STUDENT, CONTROL = "student", "random vectors"
 _INFINITE = 1e12  # a ridge, or lambda, that leaves no freedom
 _FITTED = 50_000  # sentences that SIF and others are fitted to
 
@@ -189,6 +189,7 @@ ROWS = {
     "model2vec": Row(lambda b: b.model2vec(), _ALL, part=False, charted=True),
     "word vectors, weighted mean": Row(lambda b: Average(b.vectors, a=1e-3), _ALL, part=False, charted=True),
     "built-in vectors": Row(lambda b: Average(WordVectors.default()), _ALL, part=False, charted=True),
+    CONTROL: Row(lambda b: random_vectors(Average(WordVectors.default())), _ALL, part=False),
     "single words": _variant(penalty=_INFINITE, ridge=_INFINITE),
     "single words, mapped": _variant(penalty=_INFINITE),
     "student, not mapped": _variant(ridge=_INFINITE),
@@ -235,7 +236,7 @@ class _Table(Table):
         threads = sorted({result["threads"] for result in report.results if "threads" in result})
         counts = " or ".join(map(str, threads))
         yield f"Sentences per second: raw text in, {counts} threads, the median of seven."
-        if removed := report.settings.get("removed"):
+        if (removed := report.settings.get("removed")) and removed["sentences"]:
             tasks = ", ".join(f"{name} {n:,}" for name, n in removed.items() if name != "sentences")
             yield f"{removed['sentences']:,} sentences of the tasks were removed first ({tasks})."
         if report.settings["bfloat16"]:
@@ -260,18 +261,22 @@ class _Encoders(_Table):
         if not (results := self.results(report)):
             return
         columns = _tasks_of(results)
-        teacher = next((result["years"] for result in report.of("teacher")), None)
+        teacher, control = (
+            next((result["years"] for result in report.of(name)), None) for name in ("teacher", CONTROL)
+        )
         lines = []
         for result in results:
             mean = result["years"]
-            fraction = MISSING if mean is None or not teacher else f"{100 * mean / teacher:.1f} %"
+            fractions = [
+                MISSING if None in (mean, teacher, low) else f"{100 * (mean - low) / (teacher - low):.1f} %"
+                for low in (0, control)
+            ]
             scores = [score(result["scores"].get(task)) for task in columns]
-            speed = result["sentences_per_second"]["median"]
-            lines.append(
-                [result["row"], str(result["dim"]), *scores, number(mean), fraction, f"{speed:,.0f}"]
-            )
+            speed = result.get("sentences_per_second")
+            per_second = f"{speed['median']:,.0f}" if speed else MISSING
+            lines.append([result["row"], str(result["dim"]), *scores, number(mean), *fractions, per_second])
         header = ["encoder", "dim", *(_SHORT.get(task, task) for task in columns)]
-        header += ["STS years", "of the teacher's", "sentences/s"]
+        header += ["STS years", "of the teacher's", f"above {CONTROL}", "sentences/s"]
         yield "Students, their teacher, and others", header, lines
 
     def pictures(self, report: Report) -> Iterator[tuple[str, Any]]:

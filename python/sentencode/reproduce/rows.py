@@ -6,7 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+import numpy as np
+
 from ..checks import checked_float, checked_int
+from ..linear import Average
+from ..vectors import WordVectors
 from .results_folder import Result, Results, slug
 
 __all__ = [
@@ -18,6 +22,7 @@ __all__ = [
     "checked_seeds",
     "chosen",
     "computed",
+    "random_vectors",
     "untrained",
 ]
 
@@ -122,6 +127,17 @@ class Row:
     def seeded(self) -> bool:
         """Whether the row depends on the training seed."""
         return bool(self.kind or self.joined)
+
+
+def random_vectors(like: Any) -> Average:
+    """An average of random vectors of the same words and dimensions.
+
+    Args:
+        like: An average of word vectors.
+    """
+    shape = (len(like.vectors), like.vectors.dim)
+    table = np.random.default_rng(1111).normal(size=shape).astype(np.float32)
+    return Average(WordVectors.from_array(like.vectors.words, table), tokenizer=like.tokenizer)
 
 
 def untrained(row: Row) -> Row:

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..checks import checked_int
 from ..distill import teacher_named
 from ..evaluation import Task, baseline, load_task
@@ -22,12 +20,12 @@ from ..linear import Average
 from ..saved import load
 from ..vectors import WordVectors
 from .choose_rows import wordllama
-from .distill import Bench
+from .distill import CONTROL, Bench
 from .evaluator import Evaluator
 from .experiment import Experiment
 from .report import Report, Table
 from .results_folder import Result, Results, file_identity
-from .rows import NotAvailableError, computed
+from .rows import NotAvailableError, computed, random_vectors
 from .tables import TableText, number, score
 
 __all__ = ["FAMILY", "ROWS", "TASKS", "Row", "reproduce"]
@@ -48,8 +46,7 @@ TASKS = {
 }
 _LEAST = 10  # points that the teacher is above the control, where a share is shown
 _SUM = "all, without Spearman and translations"
-TEACHER, CONTROL = "teacher", "random vectors"
-_SEED = 1111
+TEACHER = "teacher"
 
 
 @dataclass
@@ -75,9 +72,7 @@ class _Encoders:
     def random(self) -> Average:
         """Random vectors of the student's words, or else of the built-in ones, with the same dimensions."""
         like: Any = Average(WordVectors.default()) if self.student is None else self.trained
-        shape = (len(like.vectors), like.vectors.dim)
-        table = np.random.default_rng(_SEED).normal(size=shape).astype(np.float32)
-        return Average(WordVectors.from_array(like.vectors.words, table), tokenizer=like.tokenizer)
+        return random_vectors(like)
 
 
 @dataclass(frozen=True)
