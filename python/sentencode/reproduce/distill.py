@@ -267,10 +267,7 @@ class _Encoders(_Table):
         lines = []
         for result in results:
             mean = result["years"]
-            fractions = [
-                MISSING if None in (mean, teacher, low) else f"{100 * (mean - low) / (teacher - low):.1f} %"
-                for low in (0, control)
-            ]
+            fractions = [_fraction(mean, teacher, low) for low in (0.0, control)]
             scores = [score(result["scores"].get(task)) for task in columns]
             speed = result.get("sentences_per_second")
             per_second = f"{speed['median']:,.0f}" if speed else MISSING
@@ -327,6 +324,13 @@ class _Parts(_Table):
         header = ["encoder", *(_SHORT.get(task, task) for task in columns), "STS years"]
         header += [f"{name} minus student" for name in (*map(_SHORT.__getitem__, _DIFFERENCES), "mean")]
         yield "Contribution of the parts", header, lines
+
+
+def _fraction(mean: float | None, teacher: float | None, low: float | None) -> str:
+    """Percent of the teacher's score above a low one."""
+    if mean is None or teacher is None or low is None or teacher == low:
+        return MISSING
+    return f"{100 * (mean - low) / (teacher - low):.1f} %"
 
 
 def _teacher_name(settings: Mapping[str, Any]) -> str:
