@@ -33,7 +33,7 @@ RATES: list[Options] = [{"learning_rate": rate} for rate in (3e-4, 1e-3, 3e-3)]
 SINUSOIDAL: Options = {"positions": "sinusoidal"}
 CANDIDATES: dict[str, list[Options]] = {
     "MeanMaxAAE": [*RATES, SINUSOIDAL, {**SINUSOIDAL, **UNTRAINED}, {"unit_words": True}],
-    "LSTMSDAE": RATES,
+    **dict.fromkeys(("LSTMSDAE", "RAE", "CNNLSTMAE", "CompositeCNN", "HierarchicalCNN"), RATES),
     "RNNCNN": [*RATES, {"trainable_words": False}, {"anchor": 30.0}],
     "SkipThoughts": [*RATES, {"trainable_words": False}, {"anchor": 30.0}],
     "FastSent": [{"learning_rate": 5e-3}, {"learning_rate": 1e-3}, {"anchor": 30.0}],

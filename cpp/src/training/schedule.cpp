@@ -36,7 +36,8 @@ double Schedule::at(std::int64_t step, std::span<const double> scores, std::int6
   }
   if (shape == Shape::inverse_sqrt) {
     const auto from = static_cast<double>(std::max<std::int64_t>(1, warmup));
-    return rate * decayed * std::sqrt(from / std::max(from, static_cast<double>(step + 1)));
+    const double by_time = warmup_spent > 0 ? from * spent / warmup_spent : 0;
+    return rate * decayed * std::sqrt(from / std::max({from, static_cast<double>(step + 1), by_time}));
   }
   if (!has_end()) return rate * decayed;
   const double by_steps = static_cast<double>(step - warmup) / static_cast<double>(steps - warmup);

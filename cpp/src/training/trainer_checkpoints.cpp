@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <span>
@@ -82,6 +83,8 @@ std::string Trainer::run_settings() const {
   if (!batches.numbers.empty()) settings["batches"]["numbers"] = train_->part();
   if (!frozen().empty()) settings["frozen"] = frozen();
   if (!batches.length_fields.empty()) settings["batches"]["length_fields"] = batches.length_fields;
+  if (last_step() == std::numeric_limits<std::int64_t>::max() && schedule.warmup_spent > 0)
+    settings["warmup"] = schedule.warmup_spent;  // steps do not end it
   if (options_.anchor > 0) settings["anchor"] = options_.anchor;
   if (optimizer.sparse_rows) settings["sparse_rows"] = true;
   if (optimizer.name.starts_with("adam")) {

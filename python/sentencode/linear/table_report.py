@@ -90,7 +90,7 @@ def planned(
     max_epochs: int,
     max_minutes: float | None,
 ) -> Callable[[int, int], None]:
-    """A progress bar that says after a second what the training will do, and how long that takes at most.
+    """A progress bar that says after a second what the training will do, and how long all epochs take.
 
     Args:
         bar: Moves the bar.
@@ -110,7 +110,7 @@ def planned(
         if not is_said and seconds >= DELAY and done > 0:
             is_said = True
             most = min(seconds / done * total, math.inf if max_minutes is None else 60 * max_minutes)
-            say(show, f"TrainedAverage: {examples}; up to {max_epochs} epochs, at most {most:.0f} s")
+            say(show, f"TrainedAverage: {examples}; up to {max_epochs} epochs in about {most:.0f} s")
         bar(done, total)
 
     return moved

@@ -144,8 +144,8 @@ class TrainedAverage(LinearEncoder):
             y: Labels: classes, scores, embeddings [n, d] of another encoder, or None for "MultipleNegatives".
             valid: Validation examples instead of a held-out share: a tuple of sentences and labels, or pairs
                 for "MultipleNegatives". They are not trained on.
-            show_progress_bar: Whether to show a progress bar, and a line with the result. None: if the
-                logger "sentencode" shows information, or, after a second, in a terminal or a notebook.
+            show_progress_bar: Whether to show a progress bar, and lines with the plan and the result. None:
+                if the logger "sentencode" shows information, or, after a second, in a terminal or a notebook.
 
         Returns:
             The encoder itself.

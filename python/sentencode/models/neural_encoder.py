@@ -72,8 +72,8 @@ class NeuralEncoder(CoreEncoder):
         trainable_words: Whether the word table of these families is trained. Encoding then reads the rows of
             its words, and the vectors of other words, until `expand_vocabulary`.
         **training: Fields of `sentencode.training.TrainingOptions`; its `epsilon` is `optimizer_epsilon`
-            here, `save_every` of None is `validate_every`, which is "auto" where a family learns from text:
-            500 steps, or an epoch if that is shorter.
+            here, `save_every` of None is `validate_every`. Where a family learns from text, that is "auto" by
+            default: an epoch, but at least 20 and at most 500 steps.
 
     Attributes:
         network: The network, a `torch.nn.Module`, once fitted. It cannot be replaced, but its weights can be
@@ -107,6 +107,7 @@ class NeuralEncoder(CoreEncoder):
 
     seed: Any
     batch_size: int | Literal["auto"] | None
+    validate_every: int | Literal["auto"] | None
     history_: History
     vocabulary_: Vocabulary
     origin_: dict[str, Any] | None = None

@@ -31,7 +31,7 @@ from .transfer import copy_weights, frozen_names, word_tables
 
 __all__ = ["EncoderTraining"]
 
-_LONGEST_INTERVAL = 500  # steps between validations, if that is "auto"
+_INTERVALS = 20, 500  # least and most steps between validations, if that is "auto"
 
 
 class EncoderTraining:
@@ -101,7 +101,7 @@ class EncoderTraining:
         processes = all_processes()
         part: dict[str, Any] = {"rank": processes.rank, "world": processes.size}
         batches = task.batcher(train, validating=False, **part)
-        self._intervals(len(batches))
+        self._choose_intervals(len(batches))
         trainer = Trainer(
             model,
             batches,
@@ -248,6 +248,8 @@ class EncoderTraining:
             preset = {name: value for name, value in neutral.items() if getattr(self.encoder, name) is None}
             settings |= preset
         options = {name: settings[name] for name in TrainingOptions.defaults()}
+        if isinstance(every := options["validate_every"], str) and every != "auto":
+            raise ValueError(f"validate_every must be a number of steps, None or 'auto', got {every!r:.40}")
         betas = options["betas"]
         if not isinstance(betas, Sequence | np.ndarray) or isinstance(betas, str) or len(betas) != 2:
             raise TypeError(f"betas must be two numbers, got {betas!r:.40} ({type(betas).__name__})")
@@ -256,12 +258,13 @@ class EncoderTraining:
         )
         return options
 
-    def _intervals(self, batches: int) -> None:
+    def _choose_intervals(self, batches: int) -> None:
         """Chooses how often to validate and to save, by the batches of an epoch."""
         options = self.options
         if options["validate_every"] == "auto":
+            least, most = _INTERVALS
             steps = batches // checked_int("accumulate", options["accumulate"], 1)
-            options["validate_every"] = None if steps < _LONGEST_INTERVAL else _LONGEST_INTERVAL
+            options["validate_every"] = min(max(least, steps), most)
         if options["save_every"] is None:
             options["save_every"] = options["validate_every"]
 

@@ -327,7 +327,7 @@ class _Parts(_Table):
 
 
 def _fraction(mean: float | None, teacher: float | None, low: float | None) -> str:
-    """Percent of the teacher's score above a low one."""
+    """`mean` in percent of the teacher's, both less `low`."""
     if mean is None or teacher is None or low is None or teacher == low:
         return MISSING
     return f"{100 * (mean - low) / (teacher - low):.1f} %"

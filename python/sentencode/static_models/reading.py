@@ -78,14 +78,16 @@ def _tokenizer(model: StaticFolder, trust: bool) -> tuple[Tokenizer, list[str] |
         ours = split_of(read_json(model.tokenizer))
         if ours is not None and not (ours.unknown and model.keep_unknown):
             return ours.tokenizer, ours.words
-        trust = trust or ours is not None  # our patterns are matched in linear time
     try:
         core = _core.SubwordTokenizer(content)
     except ValueError as error:
         decoded(content, model.tokenizer)
         raise FormatError(f"{model.tokenizer}: {str(error).removeprefix('tokenizer.json: ')}") from None
     except NotImplementedError as error:
-        length = _max_length(model, read_json(model.tokenizer).get("truncation"))
+        written = read_json(model.tokenizer)
+        length = _max_length(model, written.get("truncation"))
+        # Our own patterns are matched in linear time.
+        trust = trust or split_of({**written, "truncation": None, "padding": None}) is not None
         tokens = tokens_of(model.tokenizer)
         return Tokenizer(_External(model, tokens, length, str(error), trust), lowercase=False), tokens
     if core.missing_id >= 0:

@@ -15,8 +15,8 @@ from ..files import read_text
 from .tokenizer_json import check_added_tokens, check_tokenizer_json, rust_errors
 
 __all__ = [
-    *("PREFIX", "decoder_of", "external_tokenizer", "load", "saved_tokenizer", "subwords_of"),
-    "tokenize_batch",
+    *("PREFIX", "bounded_tokenizer", "decoder_of", "external_tokenizer", "load", "saved_tokenizer"),
+    *("subwords_of", "tokenize_batch"),
 ]
 
 PREFIX = "hf:"  # of names

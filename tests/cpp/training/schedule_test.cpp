@@ -53,6 +53,13 @@ TEST(Schedule, EndsWithTheTimeLimit) {
   EXPECT_DOUBLE_EQ(linear.at(4, {}, 0, 1), 0);
   EXPECT_DOUBLE_EQ(linear.at(60, {}, 0, 1), 0);
   EXPECT_DOUBLE_EQ((Schedule{.rate = 1}.at(60, {}, 0, 1)), 1);
+  linear.warmup_spent = 1;
+  EXPECT_THROW(linear.check(), InvalidInput);
+
+  const Schedule root{.rate = 1, .shape = Shape::inverse_sqrt, .warmup = 1 << 20, .warmup_spent = 0.1};
+  EXPECT_DOUBLE_EQ(root.at(4, {}, 0, 0.05), 0.5);
+  EXPECT_DOUBLE_EQ(root.at(4, {}, 0, 0.1), 1);
+  EXPECT_DOUBLE_EQ(root.at(4, {}, 0, 0.4), 0.5);
 }
 
 TEST(Schedule, InverseSquareRootContinuesTheWarmup) {

@@ -82,6 +82,25 @@ def test_unknown_words_that_count(vectors, tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["mean", "zero"]
 
 
+@pytest.mark.parametrize("split", ["words", "punctuation", "whitespace"])
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_limit_may_be_added(vectors, tmp_path, form, split):
+    pytest.importorskip("tokenizers")
+    encoder, folder = se.Average(vectors, tokenizer=split), tmp_path / "model"
+    encoder.export(folder, format=form)
+    if form == "model2vec":
+        path, limit = folder / "config.json", {"max_length": 2}
+    else:
+        path = next(folder.rglob("tokenizer.json"))
+        options = {"direction": "Right", "max_length": 2, "strategy": "LongestFirst", "stride": 0}
+        limit = {"truncation": options}
+    path.write_text(json.dumps({**json.loads(path.read_text()), **limit}))
+    sentences = ["the whale", "the whale the sea the sea"]
+    first, second = se.load(folder).encode(sentences)
+    np.testing.assert_allclose(first, encoder.encode("the whale"), atol=1e-5)
+    np.testing.assert_allclose(second, first, atol=1e-5)
+
+
 def laes(vectors):
     return se.LAES(vectors, hidden=4).fit(SENTENCES * 3)
 
