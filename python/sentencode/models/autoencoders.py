@@ -187,7 +187,7 @@ class MeanMaxAAE(_LatentAttention):
     Self-attention encodes the words; the mean and the maximum of its outputs are the sentence embedding; a
     decoder that attends to these two reconstructs the sentence. From the built-in vectors, three minutes
     of training make classifiers of the embeddings better than those of `Average`, thirty minutes still
-    better; cosines are no better than those of an untrained one, and below those of `Average`.
+    better; cosines get worse than those of an untrained one, and are below those of `Average`.
 
     Args:
         vectors: Word vectors.
@@ -225,7 +225,7 @@ class RAE(_LatentAttention):
     """The recurrent variant of `MeanMaxAAE` (RAE in section 4.4 of its paper).
 
     LSTMs replace self-attention: a bidirectional one in the encoder, one in the decoder. From the built-in
-    vectors, minutes of training help classifiers of the embeddings a little, and make cosines worse.
+    vectors, minutes of training do not help classifiers of the embeddings, and make cosines worse.
 
     Args:
         vectors: Word vectors.
@@ -250,7 +250,7 @@ class LSTMSDAE(_Autoencoder):
     """The sequential denoising autoencoder (Hill et al. 2016), a baseline of paper 000.
 
     An LSTM reads a sentence with dropped and swapped words, another one reconstructs the original. Minutes of
-    training do not beat `Average`; after three, cosines are worse than before training.
+    training help classifiers of the embeddings, make cosines worse, and do not beat `Average`.
 
     Args:
         vectors: Word vectors.
@@ -274,7 +274,8 @@ class CNNLSTMAE(_Autoencoder):
     """The convolutional autoencoder (Gan et al. 2017), a baseline of paper 000.
 
     The maxima over time of convolutions are the sentence embedding, from which an LSTM reconstructs the
-    sentence. Minutes of training make it better than an untrained one, and do not beat `Average`.
+    sentence. Minutes of training help classifiers of the embeddings, make cosines worse, and do not beat
+    `Average`.
 
     Args:
         vectors: Word vectors.

@@ -11,7 +11,8 @@ class MeanMaxNetwork(LatentAutoencoder):
     """The mean-max attention autoencoder (Zhang et al. 2018).
 
     Self-attention encodes the words; the mean and the maximum of its outputs are the sentence embedding; the
-    decoder reconstructs the sentence with attention over these two. Defaults are the paper's.
+    decoder reconstructs the sentence with attention over these two. Defaults are those of
+    `MeanMaxAAE`, but for the paper's sinusoidal positions.
 
     Args:
         {options}
