@@ -361,7 +361,7 @@ def checked_networks(rows: Sequence[Row], shared: Mapping[str, Any], dim: int) -
     word = WordVectors.from_dict({"a": [1.0] * dim})
     networks = [one for row in rows for one in row.joined or (row,) if one.kind]
     for row in {repr((row.kind, row.options)): row for row in networks}.values():
-        widths = {*row.sized, *({"hidden"} & row.options.keys())}
+        widths = {*row.sized, *({"hidden"} & row.options.keys())} - {"dropout"}
         options = {**row.options, **{name: 1 if name == "layers" else _TINY for name in widths}, **shared}
         encoder = getattr(_models(), row.kind)(word if row.vectors else None, **options, max_steps=1)
         encoder.fit([["a"] * encoder.min_length] * _CHECKED, _labels_for(encoder), show_progress_bar=False)

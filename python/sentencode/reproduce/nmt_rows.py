@@ -22,6 +22,7 @@ class Size(CommonSize):
         cs_hidden: Units of each direction of encoders for Czech.
         transformer: Width, layers and inner width of Transformers.
         warmup: Warm-up steps of Transformers.
+        trf_dropout: Dropout of Transformers. Those of "cpu" do not learn with that of the other rows.
         attn_ctx_warmup: Warm-up steps of ATTN-CTX, which does not learn at the rate of "cpu" without one.
         pieces: Target language -> pieces of the joint BPE; 0: words.
         beam: Beam size.
@@ -32,6 +33,7 @@ class Size(CommonSize):
     cs_hidden: int
     transformer: tuple[int, int, int]
     warmup: int = 4000
+    trf_dropout: float = 0.1
     attn_ctx_warmup: int = 0
     pieces: Mapping[str, int] = field(default_factory=dict)
     beam: int = 5
@@ -131,6 +133,7 @@ def _row(architecture: str, corpus: str, *, heads: int = 0, width: str = "width"
     transformer = architecture.startswith("trf")
     sized = (
         {"features": "trf_features", "layers": "trf_layers", "inner": "trf_inner", "warmup": "warmup"}
+        | {"dropout": "trf_dropout"}
         if transformer
         else {"hidden": "hidden" if corpus == "de" else "cs_hidden"}
     )

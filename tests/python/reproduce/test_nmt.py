@@ -360,6 +360,7 @@ def test_transformers_warm_up_with_steps_too(folder, tmp_path):
     size = replace(TINY, warmup=3)
     report = reproduce(folder, tmp_path / "out", rows=[TRF], size=size, steps=20, coco=None, hyter=None)
     assert report.of(TRF)[0]["config"]["warmup"] == 3
+    assert report.of(TRF)[0]["config"]["dropout"] == size.trf_dropout != size.training["dropout"]
 
 
 def test_wrong_files(folder, tmp_path):
