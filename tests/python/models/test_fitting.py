@@ -98,10 +98,9 @@ def test_warmup_may_be_a_fraction_of_the_training():
 def test_warmup_ends_with_its_fraction_of_the_time(epochs):
     options = {"max_minutes": 1 / 60, "max_epochs": epochs, "schedule": "linear", "warmup": 0.1}
     rates = [step.learning_rate for step in fitted(**options).history_.steps]
-    peak = int(np.argmax(rates))  # pauses may skip steps at the real peak
-    assert len(rates) > 9
-    assert rates[0] < 0.01 < rates[peak] <= 0.02
-    assert rates[-1] < rates[peak] / 2
+    peak = max(rates)  # of 0.02 at most, if no pause skips it; by steps it would stay below 1e-4
+    assert rates[0] < 0.001 < peak <= 0.02
+    assert rates[-1] < peak
 
 
 def test_a_training_with_more_time_continues(tmp_path):
