@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
@@ -13,29 +14,55 @@ from .vectors.distillation import teacher_key, teacher_rows
 
 _TIMEOUT = 10.0  # seconds
 
-__all__ = ["Student", "distill", "teacher_key", "teacher_named", "teacher_rows"]
+__all__ = ["Student", "distill", "hub_name", "teacher_key", "teacher_named", "teacher_rows"]
 
 
+@dataclass(frozen=True)
 class Student(distillation.Student):
-    """A distilled encoder, and how well it was fitted: `vectors.distillation.Student` has the fields."""
+    """A distilled encoder, and how well it was fitted.
+
+    Attributes:
+        teacher: Name of the teacher, for the model card; None if it is not known. `distillation.Student` has
+            the other attributes.
+    """
+
+    teacher: str | None = None
 
     @classmethod
-    def of(cls, student: distillation.Student) -> Student:
+    def of(cls, student: distillation.Student, teacher: str | None) -> Student:
         """The same, with vectors in Python."""
-        return cls(**{**vars(student), "vectors": WordVectors(student.vectors)})
+        return cls(**{**vars(student), "vectors": WordVectors(student.vectors)}, teacher=teacher)
 
     @property
     def encoder(self) -> Average:
         """The student: the average of its vectors, with its tokenizer."""
-        return Average(self.vectors, tokenizer=self.tokenizer)
+        encoder = Average(self.vectors, tokenizer=self.tokenizer)
+        encoder.facts = self._facts()
+        return encoder
+
+    def _facts(self) -> dict[str, str]:
+        """What is known of it, for the model card of `encoder.export`."""
+        fitted = f"{self.sentences:,} sentences."
+        if self.cosine is not None:
+            fitted += (
+                f" On others, its embeddings have a mean cosine of {self.cosine:.2f} with the teacher's, "
+                "less their mean."
+            )
+        return {"sentences": fitted} | ({} if self.teacher is None else {"teacher": self.teacher})
 
 
 @wraps(distillation.distill)
-def distill(*args: Any, **options: Any) -> Student:
+def distill(teacher: Any, *args: Any, **options: Any) -> Student:
     """`WordVectors.distill`, with word pieces by default, and a report of the fit."""
-    student = Student.of(distillation.distill(*args, **options))
+    student = Student.of(distillation.distill(teacher, *args, **options), hub_name(teacher))
     distillation.say_result(student, options.get("progress"), "student.encoder")
     return student
+
+
+def hub_name(teacher: Any) -> str | None:
+    """The name of a model of sentence-transformers that was downloaded; None if the teacher has none."""
+    name = getattr(getattr(teacher, "model_card_data", None), "base_model", None)
+    return name if isinstance(name, str) else None
 
 
 def teacher_named(name: str, *, bfloat16: bool = False) -> Any:

@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     from itertools import islice
 
-    from ..distill import Student, teacher_named
+    from ..distill import Student, hub_name, teacher_named
     from ..text.corpus import Corpus
     from ..vectors.distillation import distill
 
@@ -75,8 +75,9 @@ def run(options: argparse.Namespace) -> None:
     corpus: Any = Corpus.from_files(options.sentences)
     if options.limit is not None:
         corpus = list(islice(corpus, options.limit))
+    teacher = teacher_named(options.teacher, bfloat16=options.bfloat16)
     distilled = distill(
-        teacher_named(options.teacher, bfloat16=options.bfloat16),
+        teacher,
         corpus,
         words,
         max_sentences=options.max_sentences,
@@ -88,7 +89,8 @@ def run(options: argparse.Namespace) -> None:
         progress=not options.quiet,
         **({} if options.max_words is None else {"max_words": options.max_words}),
     )
-    student = Student.of(distilled)
+    name = None if Path(options.teacher).exists() else options.teacher
+    student = Student.of(distilled, hub_name(teacher) or name)
     student.encoder.save(options.out)
     print(f"{options.out}: {student.summary}")
     print(

@@ -227,6 +227,8 @@ def _encode_folder(options: argparse.Namespace) -> str:
         sources.check_output(options.save, sources.files_of(options.fit), options.overwrite)
     sources.check_encoder_arguments(options)
     encoder = options.encoder or sources.encoder(options)
+    if options.trust_tokenizer:
+        chosen["trust_tokenizer"] = True
     rows = scale.encode(
         encoder,
         options.files,

@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import sources
 from .errors import UsageError, one_line
-from .options import add_assignments, add_interval_options, add_options, add_output_options, assignment
+from .options import (
+    TRUST,
+    add_assignments,
+    add_interval_options,
+    add_options,
+    add_output_options,
+    assignment,
+)
 
 if TYPE_CHECKING:
     from ..evaluation import Report
@@ -86,6 +93,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                 int,
                 "largest number of examples of each split, or of labels of searches and groups",
             ),
+            **TRUST,
             "--no-cache": (False, "encode every time, which also measures the speed"),
             "--out FILE": (Path, out),
             "--html FILE": (Path, "all reports as one HTML file"),
@@ -160,7 +168,10 @@ def _candidates(options: argparse.Namespace) -> list[_Candidate]:
     from .. import load
     from ..evaluation import Precomputed, baseline
 
-    candidates = [_Candidate(str(path), path.stem, partial(load, path)) for path in options.encoder]
+    candidates = [
+        _Candidate(str(path), path.stem, partial(load, path, trust_tokenizer=options.trust_tokenizer))
+        for path in options.encoder
+    ]
     sentences = options.sentences * (max(1, len(options.rows)) if len(options.sentences) == 1 else 1)
     if len(sentences) != len(options.rows):
         raise UsageError(

@@ -26,8 +26,8 @@ _CARD = {
     "--name NAME": (str, "name of the model on the Hub, for the model card (default: the folder's)"),
     "--license NAME": (str, "its licence"),
     "--language CODE": (str, "its language"),
-    "--teacher NAME": (str, "the teacher that it was distilled from"),
-    "--sentences TEXT": (str, "the sentences that it was fitted to"),
+    "--teacher NAME": (str, "the teacher that it was distilled from (default: as the encoder says)"),
+    "--sentences TEXT": (str, "the sentences that it was fitted to (default: as the encoder says)"),
     "--limits TEXT": (str, "what it should not be used for"),
 }
 

@@ -11,9 +11,18 @@ from typing import Any
 from .errors import UsageError
 
 __all__ = [
-    *("add_assignments", "add_command", "add_interval_options", "add_options", "add_output_options"),
+    *("TRUST", "add_assignments", "add_command", "add_interval_options", "add_options", "add_output_options"),
     *("add_storage", "assignment"),
 ]
+
+
+# Of commands that load an encoder.
+TRUST = {
+    "--trust-tokenizer": (
+        False,
+        "accept a tokenizer that could take unbounded time, or is imported by its name",
+    )
+}
 
 
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser], module: Any) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from . import streams
 from .errors import UsageError
-from .options import add_options
+from .options import TRUST, add_options
 
 __all__ = ["EXAMPLE", "HELP", "NAME", "add_arguments", "run"]
 
@@ -45,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "--api-key-file FILE": (Path, "file of the keys that clients may send, one per line"),
             "--max-body BYTES": ("8MB", "largest body of a request"),
             "--max-inputs N": (2048, "largest number of texts of a request"),
+            **TRUST,
             "--max-memory BYTES": ("256MB", "memory of requests in progress, beyond which more are refused"),
         },
     )
@@ -55,7 +56,10 @@ def run(options: argparse.Namespace) -> None:
 
     keys = _keys(options.api_key_file)
     model = options.model
-    encoder = se.Average(se.WordVectors.default()) if model == "default" else se.load(model)
+    if model == "default":
+        encoder = se.Average(se.WordVectors.default())
+    else:
+        encoder = se.load(model, trust_tokenizer=options.trust_tokenizer)
     name = options.name or Path(model).name.removesuffix(".sentencode")
     app = se.serve.App(
         encoder,

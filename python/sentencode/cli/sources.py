@@ -13,7 +13,7 @@ from typing import Any
 
 from . import streams
 from .errors import UsageError
-from .options import add_assignments, assignment
+from .options import TRUST, add_assignments, add_options, assignment
 from .parameter_types import check_type, types_of
 
 __all__ = [
@@ -31,6 +31,7 @@ def add_encoder_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--encoder", metavar="FILE", help="a saved encoder, or the folder or name of a static model"
     )
+    add_options(group, TRUST)
     group.add_argument("--kind", choices=sorted(_KINDS), help="fit an encoder of this class")
     group.add_argument("--vectors", metavar="FILE", help="its word vectors (default: the built-in ones)")
     group.add_argument("--fit", type=Path, metavar="FILE", help="its training sentences, one per line")
@@ -42,6 +43,8 @@ def check_encoder_arguments(options: argparse.Namespace) -> None:
     """Raises `UsageError` unless exactly one of --encoder and --kind is given, and the others fit it."""
     if (options.encoder is None) == (options.kind is None):
         raise UsageError("give either --encoder FILE or --kind")
+    if options.encoder is None and options.trust_tokenizer:
+        raise UsageError("--trust-tokenizer requires --encoder")
     for name in ("vectors", "fit", "set", "save"):
         if options.encoder is not None and getattr(options, name):
             raise UsageError(f"--{name} requires --kind and excludes --encoder")
@@ -53,7 +56,7 @@ def encoder(options: argparse.Namespace) -> Any:
 
     check_encoder_arguments(options)
     if options.encoder is not None:
-        return sentencode.load(options.encoder)
+        return sentencode.load(options.encoder, trust_tokenizer=options.trust_tokenizer)
     kind, parameters = getattr(sentencode, _KINDS[options.kind]), dict(map(assignment, options.set))
     names = sorted(set(kind._defaults()) - {"vectors"})
     types = types_of(kind.__mro__, kind._defaults())

@@ -87,8 +87,8 @@ class Average(LinearEncoder):
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        resolved = {"_resolved": self._resolved} if "_resolved" in self.__dict__ else {}
-        return {**self.get_params(deep=False), **resolved}
+        more = {name: self.__dict__[name] for name in ("_resolved", "facts") if name in self.__dict__}
+        return {**self.get_params(deep=False), **more}
 
     def _linear(self, rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         return rows

@@ -22,7 +22,7 @@ from ..core_encoder import (
     plain,
 )
 from ..errors import NotFittedError
-from ..static_models.card import BUILT_IN
+from ..static_models.card import BUILT_IN, checked_facts
 from ..static_models.folded import Folded, Format
 from ..static_models.hub import upload
 from ..static_models.writing import Dtype, write_folded
@@ -39,6 +39,9 @@ class LinearEncoder(CoreEncoder):
     """An encoder of weighted word vectors: `Average`, `SIF`, `USIF`, `LAES` or `TrainedAverage`."""
 
     frequencies: Any
+    facts: Mapping[
+        str, str
+    ] = {}  # what is known of it, for the model card: keys of `static_models.card.FACTS`
 
     # Defined by each class.
 
@@ -149,8 +152,8 @@ class LinearEncoder(CoreEncoder):
             dtype: Type of the table: "float32", "float16", or "int8" with a scale for each row.
             card: What only you know, for the model card README.md, all optional: "name" on the Hub,
                 "license", "language", "teacher", "sentences", "scores" (by task; a number, or the score, and
-                the lower and upper end of its interval), "limits". For the built-in vectors, licence,
-                language, teacher and sentences are known.
+                the lower and upper end of its interval), "limits". Of the built-in vectors, licence,
+                language, teacher and sentences are known; of a student, teacher and sentences.
             overwrite: Whether to replace an existing folder.
 
         Raises:
@@ -225,7 +228,7 @@ class LinearEncoder(CoreEncoder):
             bool(tokenizer.core(lowercase=not vectors.cased).lowercase),
             self._options().get("normalize") is True,
             self._export_notes,
-            BUILT_IN if vectors.fingerprint == WordVectors.default().fingerprint else {},
+            self.facts or (BUILT_IN if vectors.fingerprint == WordVectors.default().fingerprint else {}),
         )
 
     def _linear(self, rows: Floats) -> Floats:
@@ -243,6 +246,8 @@ class LinearEncoder(CoreEncoder):
         """The parameters for JSON, without vectors and weights."""
         config = {k: v for k, v in self.get_params(deep=False).items() if k not in self._unsaved}
         config["tokenizer"] = self._tokenizer().to_config(content=False)
+        if self.facts:
+            config["facts"] = dict(self.facts)
         return {name: plain(value) for name, value in config.items()}
 
     def _identity(self) -> Any:
@@ -251,12 +256,16 @@ class LinearEncoder(CoreEncoder):
     @classmethod
     def _read_params(cls, model: Any) -> dict[str, Any]:
         """The parameters in a file. `_from_model` checks their values."""
-        params = {**cls._added, **parsed_params(model)}
-        return checked_keys(cls, params, (set(cls._defaults()) - cls._unsaved) | cls._in_files)
+        params = {"facts": {}, **cls._added, **parsed_params(model)}
+        return checked_keys(cls, params, (set(cls._defaults()) - cls._unsaved) | cls._in_files | {"facts"})
 
     @classmethod
     def _from_model(cls, model: Any, params: dict[str, Any], tokenizer: Tokenizer, *, trust: bool) -> Any:
         """Wrap an encoder of the core that was read from a file."""
+        params = dict(params)
+        facts = params.pop("facts")
+        if not isinstance(facts, dict) or not all(isinstance(fact, str) for fact in facts.values()):
+            raise ValueError(f"params: facts must be an object of strings, got {facts!r:.60}")
         lowercase = params["lowercase"]
         if lowercase != "auto":
             if tokenizer.lowercase not in ("auto", lowercase):
@@ -267,6 +276,7 @@ class LinearEncoder(CoreEncoder):
             **{**params, "tokenizer": tokenizer, **cls._weights_of(model, params)},
         )
         encoder._weights()
+        encoder.facts = checked_facts(facts)
         config = {name: getattr(model, name) for name in ("components", "normalize") if hasattr(model, name)}
         config = getattr(model, "options", config)
         for name, value in encoder._options().items():

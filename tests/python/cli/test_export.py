@@ -10,6 +10,8 @@ import pytest
 import sentencode as se
 from sentencode.cli import main
 
+from ..static_models.parts import tokenizer_json, write_model2vec
+
 LINES = ["the whale", "", "a ship sank"]
 
 
@@ -67,3 +69,28 @@ def test_other_encoders_are_refused(tmp_path, fails):
     laes = tmp_path / "laes.sentencode"
     se.LAES(se.WordVectors.default(), hidden=4).fit(LINES).save(laes)
     fails(["export", str(laes), str(tmp_path / "out")], "LAES is not an average of rows")
+
+
+def test_tokenizers_of_unbounded_time_require_trust(tmp_path, fails, capsys):
+    pytest.importorskip("tokenizers")
+    split = {"type": "Split", "pattern": {"Regex": "(?:a|aa)+b| "}, "behavior": "Removed", "invert": False}
+    folder = write_model2vec(tmp_path / "model", tokenizer=tokenizer_json(pre_tokenizer=split))
+    (tmp_path / "in.txt").write_text("the dog\n")
+    (tmp_path / "mine.tsv").write_text("".join(f"{i}\tthe\t{w}\n" for i, w in enumerate(["cat", "dog", "a"])))
+    encode = ["encode", "--encoder", str(folder), str(tmp_path / "in.txt")]
+    evaluate = ["evaluate", "--encoder", str(folder), "--tsv", f"similarity={tmp_path / 'mine.tsv'}"]
+    commands = [
+        [*encode, str(tmp_path / "rows.npy"), "--quiet"],
+        [*encode, "--output", str(tmp_path / "rows"), "--quiet"],
+        [*evaluate, "--quiet", "--resamples", "10"],
+        ["serve", str(folder), "--port", "-1"],
+    ]
+    for command in commands[:-1]:
+        fails(command, "trust_tokenizer=True")
+        assert main([*command, "--trust-tokenizer"]) == 0
+    fails(commands[-1], "trust_tokenizer=True")
+    fails(
+        ["encode", "--kind", "sif", "--trust-tokenizer", "a", "b.npy"],
+        "--trust-tokenizer requires --encoder",
+        2,
+    )

@@ -14,8 +14,13 @@ from mteb.models.models_protocols import EncoderProtocol
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_mock_tasks():
-    model = se.mteb.model(se.Average(se.WordVectors.default()), name="me/average")
+@pytest.mark.parametrize("exported", [False, True])
+def test_mock_tasks(exported, tmp_path):
+    encoder = se.Average(se.WordVectors.default())
+    if exported:
+        encoder.export(tmp_path / "average")
+        encoder = se.load(tmp_path / "average")
+    model = se.mteb.model(encoder, name="me/average")
     assert isinstance(model, EncoderProtocol)
     results = mteb.mock_run(model)
     text_results = {name: result for name, result in results.items() if result is not None}

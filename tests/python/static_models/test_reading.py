@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 import sentencode as se
 
@@ -105,6 +108,14 @@ def test_the_encoder_is_like_any_other(tmp_path):
         np.testing.assert_array_equal(other.encode(TEXTS), expected)
         assert other.fingerprint() == encoder.fingerprint()
     assert encoder.semantic_search("cat", ["a dog", "cat cat"], top_k=1)
+    np.testing.assert_array_equal(
+        make_pipeline(encoder, FunctionTransformer()).fit_transform(TEXTS), expected
+    )
+    prepare, batcher = se.senteval.plugin(encoder)
+    params = SimpleNamespace()
+    prepare(params, [])
+    batch = [["the", "cat"], ["a", "dog"]]
+    np.testing.assert_array_equal(batcher(params, batch), encoder.encode(["the cat", "a dog"]))
 
 
 def test_the_table_is_mapped(tmp_path):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 
 import numpy as np
 import pytest
 
 import sentencode as se
 
+from ..io.saved_files import changed
 from .parts import (
     TEXTS,
     WORDS,
@@ -185,6 +187,27 @@ def test_the_model_card_has_what_is_known(vectors, tmp_path):
     se.SIF(vectors).fit(SENTENCES).export(tmp_path / "sif")
     assert "not set to zero" in (tmp_path / "sif" / "README.md").read_text()
     assert "## Teacher" not in (tmp_path / "sif" / "README.md").read_text()
+
+
+def test_the_model_card_has_what_the_encoder_knows(vectors, tmp_path):
+    encoder = se.Average(vectors)
+    encoder.facts = {"teacher": "me/teacher", "sentences": "7 sentences."}
+    encoder.save(tmp_path / "saved")
+    for name, one in (("a", se.load(tmp_path / "saved")), ("b", pickle.loads(pickle.dumps(encoder)))):
+        one.export(tmp_path / name, card={"sentences": "8 sentences."})
+        text = (tmp_path / name / "README.md").read_text()
+        assert 'base_model: "me/teacher"' in text
+        assert "\n\n8 sentences.\n" in text  # what the author says counts
+    assert se.load(tmp_path / "saved").facts == encoder.facts
+
+
+@pytest.mark.parametrize("facts", [7, {"teacher": 7}, {"colour": "red"}])
+def test_facts_in_a_file_are_checked(vectors, tmp_path, facts):
+    path = tmp_path / "saved"
+    se.Average(vectors).save(path)
+    changed(path, lambda config, params: params.update(facts=facts))
+    with pytest.raises(se.FormatError, match=r"saved: .*(facts must be|unknown key)"):
+        se.load(path)
 
 
 def test_words_that_look_like_the_unknown_token(tmp_path):

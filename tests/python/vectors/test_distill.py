@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -515,6 +516,19 @@ def test_progress_reports_each_stage():
     for name in stages:
         last = [report for report in reports if report[0] == name][-1]
         assert last[1] == last[2] > 0
+
+
+def test_the_encoder_knows_the_teacher_and_the_sentences():
+    teacher, sentences = Teacher(), sentences_of(300)
+    teacher.model_card_data = SimpleNamespace(base_model="sentence-transformers/tiny")
+    student = distill(teacher, sentences, cache=False)
+    assert student.encoder.facts == {
+        "teacher": "sentence-transformers/tiny",
+        "sentences": f"{student.sentences} sentences. On others, its embeddings have a mean cosine of "
+        f"{student.cosine:.2f} with the teacher's, less their mean.",
+    }
+    unnamed = distill(Teacher(), sentences, penalty=1e-3, cache=False)
+    assert unnamed.encoder.facts == {"sentences": f"{unnamed.sentences} sentences."}
 
 
 def test_says_how_good_the_student_is(capsys, monkeypatch):
