@@ -132,7 +132,12 @@ def _invalid(name: str, expected: str, value: object, param: str | None = None) 
 
 def _shown(value: object) -> str:
     """A value as JSON, shortened."""
-    return "nothing" if value is None else json_bytes(value)[:60].decode("utf-8", "replace")
+    if value is None:
+        return "nothing"
+    try:
+        return json_bytes(value)[:60].decode("utf-8", "replace")
+    except TypeError:  # orjson reads more levels than it writes
+        return "a value of too many levels"
 
 
 def response(rows: npt.NDArray[np.float32], model: str, base64: bool) -> bytes:

@@ -64,12 +64,14 @@ class EncodingQueue:
         outcome: Any
         try:
             outcome = await asyncio.get_running_loop().run_in_executor(self._thread, self._encode, texts)
-        except Exception as error:
+        except (asyncio.CancelledError, KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # also a panic of Rust, which is no Exception
             if len(jobs) > 1:  # the texts of one request must not fail the others
                 for job in jobs:
                     await self._answer([job])
                 return
-            outcome = error
+            outcome = error if isinstance(error, Exception) else RuntimeError(repr(error))
         begin = 0
         for part, future in jobs:
             end = begin + len(part)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import socket
 from collections.abc import Callable
 from typing import Any
 
 from .._extras import require
+from ..checks import checked_int
 
 __all__ = ["run"]
 
 _BACKLOG = 1024  # connections that wait to be accepted
 _GRACE = 30  # seconds for requests in progress after a signal to stop
+_TIMEOUT = 60.0  # seconds for a client to send the head of a request, and to go on reading a response
 _IDLE = 75  # seconds until an idle connection is closed: longer than those of proxies, which reuse them
 
 
@@ -33,11 +36,14 @@ def run(
 
     Raises:
         OSError: The address cannot be used.
+        ValueError: The port is not one.
         ImportError: uvicorn is missing.
     """
     uvicorn: Any = require("uvicorn", "serve")
+    checked_int("port", port, 0, 65535)
     config = uvicorn.Config(
         app,
+        http=_protocol(),
         lifespan="off",
         ws="none",
         log_config=None,
@@ -66,6 +72,50 @@ def run(
         finally:
             for number, handler in zip(signals, before, strict=True):
                 signal.signal(number, handler)
+
+
+def _protocol() -> Any:
+    """The protocol of uvicorn, which also closes connections that are stuck at a head or at a response."""
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class Protocol(H11Protocol):
+        """A connection with two timers, which run while the client should send, or read."""
+
+        _head: asyncio.TimerHandle | None = None
+        _reading: asyncio.TimerHandle | None = None
+
+        def _timer(self) -> asyncio.TimerHandle:
+            return self.loop.call_later(_TIMEOUT, self.transport.abort)
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self._head = self._timer()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            if self.cycle is not None and not self.cycle.response_complete:  # the head is complete
+                self._head = _cancelled(self._head)
+            elif self._head is None:
+                self._head = self._timer()
+
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            self._reading = self._timer()
+
+        def resume_writing(self) -> None:
+            super().resume_writing()
+            self._reading = _cancelled(self._reading)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            self._head, self._reading = _cancelled(self._head), _cancelled(self._reading)
+
+    return Protocol
+
+
+def _cancelled(timer: asyncio.TimerHandle | None) -> None:
+    if timer is not None:
+        timer.cancel()
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -14,7 +14,7 @@ from .. import _core
 from ..errors import FormatError
 from ..files import read_json
 
-__all__ = ["StaticFolder", "is_wordllama", "recognised", "tokens_of", "weights_of"]
+__all__ = ["StaticFolder", "is_wordllama", "recognised", "weights_of"]
 
 _MODEL2VEC_LENGTH = 512  # its default of max_length
 _WORDLLAMA = "_tokenizer_config.json"
@@ -209,39 +209,6 @@ def _wordllama_tokenizer(weights: Path) -> Path:
 
 def _wordllama(weights: Path) -> StaticFolder:
     return StaticFolder("wordllama", weights, "embedding.weight", _existing(_wordllama_tokenizer(weights)))
-
-
-def tokens_of(path: Path) -> list[str]:
-    """The tokens of a tokenizer.json in the order of their ids.
-
-    Raises:
-        FormatError: Tokens or ids are invalid, repeated, or missing.
-    """
-    root = _object(path)
-    model = root.get("model")
-    vocabulary = model.get("vocab") if isinstance(model, dict) else None
-    ids: dict[Any, Any]
-    if isinstance(vocabulary, list):  # Unigram: pieces and their scores
-        ids = {piece[0]: i for i, piece in enumerate(vocabulary) if isinstance(piece, list) and piece}
-        if len(ids) < len(vocabulary):
-            raise FormatError(f"{path}: model.vocab has pieces that are repeated or not [piece, score]")
-    elif isinstance(vocabulary, dict):
-        ids = dict(vocabulary)
-    else:
-        raise FormatError(f"{path}: model.vocab is missing")
-    for i, token in enumerate(root.get("added_tokens") or []):
-        if not isinstance(token, dict) or not isinstance(token.get("content"), str):
-            raise FormatError(f"{path}: added_tokens[{i}] must have a content")
-        ids[token["content"]] = token.get("id")
-    tokens: list[Any] = [None] * len(ids)
-    for token, i in ids.items():
-        if isinstance(i, bool) or not isinstance(i, int) or not 0 <= i < len(ids) or tokens[i] is not None:
-            raise FormatError(
-                f"{path}: the id of token {token!r:.40} is {i!r:.20}; expected each of 0 to {len(ids) - 1} "
-                "once"
-            )
-        tokens[i] = token
-    return tokens
 
 
 def _object(path: Path) -> dict[str, Any]:

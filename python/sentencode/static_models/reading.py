@@ -17,7 +17,7 @@ from ..linear.average import Average
 from ..text import hugging_face
 from ..text.tokenizer import Tokenizer
 from ..vectors import WordVectors
-from .folders import StaticFolder, recognised, tokens_of
+from .folders import StaticFolder, recognised
 from .splitters import may_be_ours, split_of
 
 __all__ = ["read_static"]
@@ -88,8 +88,7 @@ def _tokenizer(model: StaticFolder, trust: bool) -> tuple[Tokenizer, list[str] |
         length = _max_length(model, written.get("truncation"))
         # Our own patterns are matched in linear time.
         trust = trust or split_of({**written, "truncation": None, "padding": None}) is not None
-        tokens = tokens_of(model.tokenizer)
-        return Tokenizer(_External(model, tokens, length, str(error), trust), lowercase=False), tokens
+        return _external(model, length, str(error), trust=trust)
     if core.missing_id >= 0:
         raise FormatError(f"{model.tokenizer}: no token has the id {core.missing_id}")
     length = _max_length(model, json.loads(core.truncation)) or 0
@@ -114,28 +113,25 @@ def _max_length(model: StaticFolder, truncation: Any) -> int | None:
     return length
 
 
-class _External:
-    """A tokenizer that the core cannot reproduce, by the package `tokenizers`, with the limits of a model."""
-
-    def __init__(
-        self, model: StaticFolder, tokens: list[str], length: int | None, why: str, trust: bool
-    ) -> None:
-        content = read_text(model.tokenizer)
-        try:
-            self._inner = hugging_face.bounded_tokenizer(content, f"{model.tokenizer}: {why}", trust=trust)
-        except ValueError as error:
-            raise FormatError(f"{model.tokenizer}: {why}; {error}") from None
-        self._inner.no_padding()
-        self._inner.no_truncation()
-        self._characters: int | None = None
-        if length is not None:
-            self._inner.enable_truncation(length)
-            if model.limits_characters:
-                self._characters = length * int(np.median([len(token) for token in tokens]))
-        unknown = json.loads(content)["model"]
-        unknown = tokens[unknown["unk_id"]] if unknown.get("unk_id") is not None else unknown.get("unk_token")
-        self._unknown = None if model.keep_unknown else unknown
-
-    def tokenize(self, text: str) -> list[str]:
-        tokens = self._inner.encode(text[: self._characters], add_special_tokens=False).tokens
-        return [token for token in tokens if token != self._unknown]
+def _external(
+    model: StaticFolder, length: int | None, why: str, *, trust: bool
+) -> tuple[Tokenizer, list[str]]:
+    """A tokenizer that the core cannot reproduce, by the package `tokenizers`, and its tokens."""
+    content = read_text(model.tokenizer)
+    try:
+        inner = hugging_face.bounded_tokenizer(content, f"{model.tokenizer}: {why}", trust=trust)
+    except ValueError as error:
+        raise FormatError(f"{model.tokenizer}: {why}; {error}") from None
+    names = hugging_face.tokens_by_id(inner)
+    missing = next((i for i in range(len(names)) if i not in names), None)
+    if missing is not None:
+        raise FormatError(f"{model.tokenizer}: no token has the id {missing}")
+    tokens = [names[i] for i in range(len(names))]
+    characters = int(np.median([len(token) for token in tokens])) if model.limits_characters else 0
+    limited = hugging_face.LimitedTokenizer(
+        inner,
+        keep_unknown=model.keep_unknown,
+        max_tokens=length or 0,
+        max_characters=(length or 0) * characters,
+    )
+    return Tokenizer(limited, lowercase=False), tokens

@@ -15,8 +15,8 @@ from ..files import read_text
 from .tokenizer_json import check_added_tokens, check_tokenizer_json, rust_errors
 
 __all__ = [
-    *("PREFIX", "bounded_tokenizer", "decoder_of", "external_tokenizer", "load", "saved_tokenizer"),
-    *("subwords_of", "tokenize_batch"),
+    *("PREFIX", "LimitedTokenizer", "bounded_tokenizer", "decoder_of", "external_tokenizer", "load"),
+    *("saved_tokenizer", "subwords_of", "tokenize_batch", "tokens_by_id"),
 ]
 
 PREFIX = "hf:"  # of names
@@ -147,18 +147,68 @@ def tokenize_batch(external: Any) -> Callable[[list[str]], list[list[str]]]:
     Args:
         external: An object with `encode_batch`.
     """
-    if hasattr(external, "no_padding"):
-        # With padding, tokens would depend on the other sentences; truncation would lose some.
-        external = copy.deepcopy(external)
-        external.no_padding()
-        external.no_truncation()
-        external.post_processor = None  # adds special tokens, or repeats the text without bound
-    return lambda texts: _encoded(external, texts)
+    if not hasattr(external, "no_padding"):
+        return lambda texts: [one.tokens for one in _encoded(external, texts)]
+    external = _without_limits(external)
+    external.post_processor = None  # adds special tokens, or repeats the text without bound
+    names = tokens_by_id(external)
+    return lambda texts: [[names[i] for i in one.ids] for one in _encoded(external, texts)]
 
 
-def _encoded(external: Any, texts: list[str]) -> list[list[str]]:
+class LimitedTokenizer:
+    """A tokenizer of the package `tokenizers` with the limits of a static model.
+
+    Args:
+        tokenizer: A `tokenizers.Tokenizer`, which is copied.
+        keep_unknown: Whether to keep the token that stands for unknown text.
+        max_tokens: Maximum of tokens of a text, unknown ones included; 0: no limit.
+        max_characters: Maximum of characters of a text that are read; 0: no limit.
+    """
+
+    def __init__(self, tokenizer: Any, *, keep_unknown: bool, max_tokens: int, max_characters: int) -> None:
+        self.limits = {
+            "keep_unknown": keep_unknown,
+            "max_tokens": max_tokens,
+            "max_characters": max_characters,
+        }
+        self._content = str(tokenizer.to_str())
+        self._inner = _without_limits(tokenizer)
+        if max_tokens > 0:
+            self._inner.enable_truncation(max_tokens)
+        self._names = tokens_by_id(self._inner)
+        if not keep_unknown:
+            model = json.loads(self._content)["model"]
+            unknown = model.get("unk_id")
+            if unknown is None:
+                unknown = self._inner.token_to_id(model.get("unk_token") or "")
+            self._names.pop(unknown, "")
+
+    def to_str(self) -> str:
+        """The JSON, without the limits."""
+        return self._content
+
+    def tokenize(self, text: str) -> list[str]:
+        """The tokens of a text."""
+        (one,) = _encoded(self._inner, [text[: self.limits["max_characters"] or None]])
+        return [self._names[i] for i in one.ids if i in self._names]
+
+
+def _without_limits(tokenizer: Any) -> Any:
+    """A copy without padding, where tokens would depend on other sentences, and truncation."""
+    tokenizer = copy.deepcopy(tokenizer)
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
+
+
+def tokens_by_id(tokenizer: Any) -> dict[int, str]:
+    """Tokens by id. `Encoding.tokens` has the text instead, of unknown pieces and of some added tokens."""
+    return {i: token for token, i in tokenizer.get_vocab().items()}
+
+
+def _encoded(external: Any, texts: list[str]) -> Any:
     with rust_errors(ValueError, "the tokenizer failed"):
-        return [e.tokens for e in external.encode_batch(texts, add_special_tokens=False)]
+        return external.encode_batch(texts, add_special_tokens=False)
 
 
 @functools.lru_cache(maxsize=4)

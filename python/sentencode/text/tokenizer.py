@@ -78,11 +78,7 @@ class Tokenizer:
         max_tokens: int = 0,
         max_characters: int = 0,
     ) -> None:
-        options: dict[str, Any] = {
-            "keep_unknown": checked_bool("keep_unknown", keep_unknown),
-            "max_tokens": checked_int("max_tokens", max_tokens, 0),
-            "max_characters": checked_int("max_characters", max_characters, 0),
-        }
+        options = _checked_limits(keep_unknown, max_tokens, max_characters)
         external = tokenize = subwords = None
         why = f"its split is {split!r:.40}"  # why it is not in the core
         if isinstance(split, Tokenizer):
@@ -221,7 +217,7 @@ class Tokenizer:
         if texts and not is_single(texts[0]):
             return texts
         errors = "strict" if self._invalid == "refuse" else "replace"
-        texts = [text.decode("utf-8", errors) if isinstance(text, bytes) else text for text in texts]
+        texts = [_valid(text, errors) for text in texts]
         for i, text in enumerate(texts):
             if not isinstance(text, str):
                 raise TypeError(f"{name}[{i}] is {type(text).__name__} ({text!r:.40}); expected str")
@@ -240,6 +236,8 @@ class Tokenizer:
         }
         if self._subwords is not None:
             config |= _options_of(self._subwords)
+        elif isinstance(self._external, hugging_face.LimitedTokenizer):
+            config |= self._external.limits
         if (self._subwords is None or content) and (text := self._content()):
             config["content"] = text
         return {**config, "name": self._name} if self._name else config
@@ -306,12 +304,16 @@ class Tokenizer:
             if subwords is None:
                 subwords = _saved_subwords(content, limits)
             return _made(split=split, subwords=subwords, name=name, **options)
-        if limits:
+        if limits and (split != "external" or not content):
             raise ValueError(f"tokenizer: {min(limits)} is for subwords, not for {split!r}")
         if split != "external":
             return cls(split, **options)
         if external is None and content:
             external = hugging_face.saved_tokenizer(content, trust=trust, again=_AGAIN)
+            if limits:
+                external = hugging_face.LimitedTokenizer(
+                    external, **_checked_limits(**{**_NO_LIMITS, **limits})
+                )
         if external is None:
             if not name:
                 raise ValueError(f"saved with a tokenizer that has no name; {_AGAIN}")
@@ -399,6 +401,21 @@ def chosen_tokenizer(owner: str, tokenizer: Any, lowercase: Any, *, compounds: b
     if lowercase not in ("auto", tokenizer.lowercase):
         raise ValueError(f"{owner}: lowercase={lowercase!r} contradicts its {tokenizer!r}")
     return tokenizer
+
+
+def _checked_limits(keep_unknown: Any, max_tokens: Any, max_characters: Any) -> dict[str, Any]:
+    return {
+        "keep_unknown": checked_bool("keep_unknown", keep_unknown),
+        "max_tokens": checked_int("max_tokens", max_tokens, 0),
+        "max_characters": checked_int("max_characters", max_characters, 0),
+    }
+
+
+def _valid(text: Any, errors: str) -> Any:
+    """Bytes as a text; a text without lone surrogates, which are no UTF-8, as in the core."""
+    if isinstance(text, str) and not text.isascii():
+        text = text.encode("utf-8", "surrogatepass")
+    return text.decode("utf-8", errors) if isinstance(text, bytes) else text
 
 
 def _options_of(subwords: _core.SubwordTokenizer) -> dict[str, Any]:

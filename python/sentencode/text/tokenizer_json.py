@@ -118,12 +118,15 @@ def check_added_tokens(content: str, tokenizer: Any) -> None:
         tokenizer: The `tokenizers.Tokenizer` of it.
 
     Raises:
-        ValueError: A token is white space and strips the white space around it, which takes quadratic time.
+        ValueError: A token is white space and strips the white space around it, which takes quadratic time;
+            or a token is empty after normalisation, which panics.
     """
     for token in json.loads(content).get("added_tokens") or ():
         text = token["content"]
         if token.get("normalized") and tokenizer.normalizer is not None:
             text = tokenizer.normalizer.normalize_str(text)
+        if token["content"] and not text:
+            raise ValueError(f"its added token {token['content']!r:.40} is empty after normalisation")
         if (token.get("lstrip") or token.get("rstrip")) and not text.strip():
             raise ValueError(
                 f"its added token {token['content']!r:.40} is white space and strips more around it"

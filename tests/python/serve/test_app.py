@@ -78,6 +78,7 @@ ok = {"model": "m", "input": "a"}
         (b'{"input": "\xff"}', 400, None, "not valid UTF-8"),
         (b'{"input": "\\ud800"}', 400, None, "the body is not valid JSON"),
         ([1], 400, None, "the body must be a JSON object, got [1]"),
+        (b'{"model":"m","input":["a",' + b"[" * 900 + b"]" * 900 + b"]}", 400, "input", "too many levels"),
         (ok | {"imput": 1}, 400, "imput", "unknown field 'imput'; expected input, model, encoding_format"),
         ({"input": "a"}, 400, "model", "model must be 'm', got nothing"),
         (ok | {"model": 3}, 400, "model", "model must be 'm', got 3"),
@@ -276,6 +277,23 @@ def test_too_many_requests(gated):
 
     asyncio.run(run())
     assert app.metrics.memory == 0
+
+
+class PanicException(BaseException):
+    """As that of Rust libraries."""
+
+
+def test_a_panic_is_an_error_of_its_request(encoder, caplog):
+    class Panics(se.Average):
+        def encode(self, sentences, *args, **options):
+            if "fail" in sentences:
+                raise PanicException("it panics")
+            return super().encode(sentences, *args, **options)
+
+    app = se.serve.App(Panics(se.WordVectors.default()), name="m")
+    assert ask(app, content=ok | {"input": "fail"}).status == 500
+    assert "it panics" in caplog.text
+    assert ask(app, content=ok).status == 200
 
 
 def test_slow_clients(app, monkeypatch):

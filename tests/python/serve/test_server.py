@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -150,6 +150,57 @@ def test_requests_in_progress_are_answered_after_a_signal(number):
         idle.close()
 
 
+TIMEOUTS = """
+import sys
+import sentencode as se
+from sentencode.serve import server
+server._TIMEOUT = 1
+app = se.serve.App(se.Average(se.WordVectors.default()))
+se.serve.run(app, port=0, on_start=lambda url: print("serves at", url + "/v1", file=sys.stderr, flush=True))
+"""
+
+
+def test_clients_that_do_not_send_or_read_are_closed():
+    body = json.dumps({"model": "default", "input": [f"ship {i}" for i in range(2048)]}).encode()
+    head = b"POST /v1/embeddings HTTP/1.1\r\nHost: a\r\n"
+    whole = head + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    ask = b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n"
+    with served([sys.executable, "-c", TIMEOUTS]) as (_, port):
+
+        def memory():
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+            connection.request("GET", "/metrics")
+            text = connection.getresponse().read().decode()
+            connection.close()
+            return float(re.search(r"^sentencode_request_memory_bytes (.*)$", text, re.M)[1])
+
+        sockets = []
+        for before, sent in ((b"", b""), (b"", head), (ask, head), (b"", whole)):
+            one = socket.socket()
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            one.connect(("127.0.0.1", port))
+            if before:
+                one.sendall(before)
+                assert one.recv(1000)
+            one.sendall(sent)
+            sockets.append(one)
+        time.sleep(0.7)
+        assert memory() > 1e6  # until the client has read
+        assert get(port)[0] == 200
+        for one in sockets[:3]:
+            one.settimeout(20)
+            with suppress(ConnectionResetError):
+                while one.recv(1000):
+                    pass
+        for _ in range(100):
+            if memory() == 0:
+                break
+            time.sleep(0.1)
+        assert memory() == 0
+        for one in sockets:
+            one.close()
+
+
 def test_wrong_usage(tmp_path, monkeypatch, capsys):
     from sentencode.cli import main
 
@@ -160,6 +211,7 @@ def test_wrong_usage(tmp_path, monkeypatch, capsys):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         fails(f"127.0.0.1:{port}: Address already in use", "--port", port)
+    fails("port must be at most 65535", "--port", 70_000)
     fails("max_body must be a size with a unit", "--max-body", "8")
     (tmp_path / "keys").write_text(" \n")
     fails("keys: expected a key, the file is empty", "--api-key-file", tmp_path / "keys")

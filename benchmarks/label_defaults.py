@@ -1,0 +1,89 @@
+"""Compares settings of `GeneralizedPooling` by the number of labelled examples, on validation data.
+
+python benchmarks/label_defaults.py --data SentEval/data --task SST2 --examples 20000 --out sst2.jsonl
+
+Each candidate learns from random samples of a task's training examples, and is evaluated on its dev examples,
+or on other training examples if those are fewer than 800: accuracy in percent. The test is not read. Logistic
+regression on the average of the same vectors has its C, and its features of pairs, by cross-validation.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import sentencode as se
+from sentencode.evaluation import Split, load_task
+from sentencode.reproduce.choose_rows import Learner
+
+FROZEN = "average, logistic regression"
+CANDIDATES: list[dict[str, Any]] = [
+    {},
+    *({"learning_rate": rate} for rate in (3e-4, 3e-3)),
+    {"dropout": 0.3},
+    {"hidden": 256},
+    {"max_epochs": 10},
+]
+HELD_OUT = 3000  # training examples at most that are evaluated on
+DEV = 800  # dev examples at least
+
+
+def main() -> None:
+    """Writes a line of JSON for each candidate and sample; those that the file has are not computed again."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", required=True, help="SentEval's data folder")
+    parser.add_argument("--task", required=True, help="such as TREC, SST2, MR or SICKEntailment")
+    parser.add_argument("--examples", required=True, type=int, help="training examples")
+    parser.add_argument("--samples", type=int, default=1, help="random samples of them")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--options", type=json.loads, nargs="+", help="other candidates, as JSON")
+    parser.add_argument("--out", required=True, type=Path)
+    args = parser.parse_args()
+    se.set_num_threads(args.threads)
+    task = load_task(args.task, args.data)
+    examples, labels = examples_of(task["train"] if "train" in task.splits else task["all"])
+    dev = task["dev"] if "dev" in task.splits and len(task["dev"].labels) >= DEV else None
+    done = [json.loads(line) for line in args.out.read_text().splitlines()] if args.out.exists() else []
+    for sample in range(args.samples):
+        order = np.random.default_rng(sample).permutation(len(examples))
+        train, rest = np.split(order, [args.examples])
+        held_out = examples_of(dev) if dev else (examples[rest[:HELD_OUT]], labels[rest[:HELD_OUT]])
+        for options in [FROZEN, *(args.options or CANDIDATES)]:
+            row = {"task": args.task, "examples": len(train), "sample": sample, "options": options}
+            if any(row.items() <= other.items() for other in done):
+                continue
+            learner = learner_of(options, sample)
+            begin = time.perf_counter()
+            learner.fit(examples[train], labels[train])
+            row["seconds"] = round(time.perf_counter() - begin, 1)
+            row["accuracy"] = round(100 * float(np.mean(learner.predict(held_out[0]) == held_out[1])), 2)
+            with args.out.open("a") as file:
+                file.write(json.dumps(row) + "\n")
+            print(json.dumps(row), flush=True)
+
+
+def examples_of(split: Split) -> tuple[np.ndarray, np.ndarray]:
+    """The sentences or pairs of a split, and their labels."""
+    sides = split.sentences
+    examples = np.empty(len(split.labels), object)
+    examples[:] = list(sides[0] if len(sides) == 1 else zip(*sides, strict=True))
+    return examples, np.asarray(split.labels)
+
+
+def learner_of(options: Any, seed: int) -> Learner:
+    """The frozen average, or `GeneralizedPooling` with options."""
+    vectors = se.WordVectors.default()
+    if options == FROZEN:
+        return Learner(se.Average(vectors), frozen=True)
+    return Learner(se.GeneralizedPooling(vectors, seed=seed, **options))
+
+
+if __name__ == "__main__":
+    main()
