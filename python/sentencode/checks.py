@@ -12,7 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
-    *("checked_bool", "checked_float", "checked_int", "checked_rows", "checked_smoothing", "checked_str"),
+    *(
+        "array_of",
+        "checked_bool",
+        "checked_float",
+        "checked_int",
+        "checked_rows",
+        "checked_smoothing",
+        "checked_str",
+    ),
     *("checked_words", "is_positive", "tensor_in"),
 ]
 
@@ -162,15 +170,22 @@ def checked_rows(name: str, values: Any) -> npt.NDArray[np.float32]:
         array([[1., 2.]], dtype=float32)
     """
     if hasattr(values, "detach"):  # a tensor
-        values = values.detach().cpu()
+        values = array_of(values)
     elif tensor_in(values) is not None:
-        values = [value.detach().cpu().numpy() for value in values]
+        values = [array_of(value) for value in values]
     array = np.asarray(values)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name} must hold numbers, got an array of {array.dtype}")
     if array.ndim not in (1, 2):
         raise ValueError(f"{name} must have one or two dimensions, got shape {list(array.shape)}")
     return np.atleast_2d(np.ascontiguousarray(array, dtype=np.float32))
+
+
+def array_of(tensor: Any) -> npt.NDArray[Any]:
+    """A PyTorch tensor as an array; bfloat16, which NumPy lacks, as float32."""
+    tensor = tensor.detach().cpu()
+    array: npt.NDArray[Any] = (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()
+    return array
 
 
 def tensor_in(values: Any) -> Any:

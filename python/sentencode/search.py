@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from .checks import checked_int, checked_rows, tensor_in
+from .checks import array_of, checked_int, checked_rows, tensor_in
 from .quantization import checked_ranges
 
 __all__ = ["Hits", "semantic_search", "similarity", "similarity_pairwise"]
@@ -131,7 +131,7 @@ def semantic_search(
 
     Returns:
         Indices and scores [q, top_k], or [top_k] for one query, best first; ties in the order of the corpus.
-        NaN has the score -infinity.
+        NaN has the score -infinity. Packed bits have no NaN, and refuse queries with it.
 
     Raises:
         ValueError: If the dimensions differ, or another argument is invalid.
@@ -152,7 +152,7 @@ def semantic_search(
     rows = checked_rows("queries", queries)
     top_k = checked_int("top_k", top_k, 1)
     factor = 1 if rescore is None else checked_int("rescore_multiplier", rescore_multiplier, 1)
-    nearest = _core.NearestRows(rows, top_k * factor, _checked(measure))
+    nearest = _core.NearestRows(rows, min(top_k * factor, 2**63 - 1), _checked(measure))
     checked = None if ranges is None else checked_ranges("ranges", ranges, rows.shape[1])
     for block in _blocks(corpus, rows.shape[1]):
         _add(nearest, block, checked)
@@ -182,7 +182,7 @@ def _blocks(corpus: Any, dim: int) -> Iterator[Any]:
 def _add(nearest: _core.NearestRows, block: Any, ranges: _core.Ranges | None) -> None:
     """Searches a block in the precision of its type, or as float32."""
     if hasattr(block, "detach"):  # a tensor
-        block = block.detach().cpu().numpy()
+        block = array_of(block)
     name = block.dtype.name if isinstance(block, np.ndarray) and block.ndim == 2 else ""
     precision = {"float16": "float16", "int8": "binary", "uint8": "ubinary"}.get(name, "float32")
     packed = precision in ("binary", "ubinary") and block.shape[1] == -(-nearest.dim // 8) != nearest.dim

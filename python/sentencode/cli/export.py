@@ -10,6 +10,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from . import sources
 from .errors import UsageError
 from .options import add_options
 
@@ -51,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     from ..saved import load
 
+    sources.check_output(options.folder, [options.model], options.overwrite)
     card = {name: getattr(options, name) for name in (form.split()[0].lstrip("-") for form in _CARD)}
     encoder = load(options.model)
     if not hasattr(encoder, "export"):

@@ -22,6 +22,7 @@ from ..core_encoder import (
     plain,
 )
 from ..errors import NotFittedError
+from ..files import as_name
 from ..static_models.card import BUILT_IN, checked_facts
 from ..static_models.folded import Folded, Format
 from ..static_models.hub import upload
@@ -130,7 +131,7 @@ class LinearEncoder(CoreEncoder):
         """
         model = self._described_model()
         self._check_tokenizer_name()
-        model.save(_core.link_target(path), vectors=vectors, statistics=statistics)
+        model.save(_core.link_target(as_name(path)), vectors=vectors, statistics=statistics)
 
     def export(
         self,

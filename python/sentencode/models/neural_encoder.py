@@ -15,6 +15,7 @@ from .. import _core, _nn
 from ..checks import checked_float, checked_int
 from ..core_encoder import CoreEncoder, plain
 from ..errors import NotFittedError
+from ..files import as_name
 from ..generators import isolated_generators
 from ..nn.module import float32_default
 from ..text.tokenizer import Tokenizer
@@ -491,7 +492,7 @@ class NeuralEncoder(CoreEncoder):
         """
         model = self._described_model()
         self._check_tokenizer_name()
-        model.save(_core.link_target(path), vectors=vectors)
+        model.save(_core.link_target(as_name(path)), vectors=vectors)
 
     _open = staticmethod(neural_files.open_model)
     _read_params = classmethod(neural_files.read_params)

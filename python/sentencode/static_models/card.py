@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import numbers
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -44,16 +46,24 @@ def checked_facts(card: Mapping[str, Any]) -> dict[str, Any]:
     facts = {name: value for name, value in card.items() if value is not None}
     if unknown := set(facts) - set(FACTS):
         raise ValueError(f"card: unknown key {min(unknown)!r}; expected some of {', '.join(FACTS)}")
+    for name, value in facts.items():
+        texts = value if name == "language" and isinstance(value, list) else [value]
+        if name != "scores" and not all(isinstance(text, str) for text in texts):
+            raise ValueError(f"card: {name} must be a text, got {value!r:.40}")
     scores = facts.get("scores", {})
     if not isinstance(scores, Mapping):
         raise ValueError(f"card: scores must be a mapping of tasks to scores, got {scores!r:.40}")
     for task, score in scores.items():
         values = score if isinstance(score, Sequence) and not isinstance(score, str) else [score]
-        if len(values) not in (1, 3) or not all(isinstance(value, int | float) for value in values):
+        if len(values) not in (1, 3) or not all(map(_is_number, values)):
             raise ValueError(
                 f"card: the score of {task!r} must be a number or (score, low, high), got {score!r}"
             )
     return facts
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and math.isfinite(value)
 
 
 def model_card(facts: Mapping[str, Any], library: str, table: Mapping[str, Any], notes: Sequence[str]) -> str:
@@ -100,7 +110,7 @@ def _sections(facts: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _score(score: Any) -> str:
-    if isinstance(score, int | float):
+    if isinstance(score, numbers.Real):
         return f"{score:g}"
     value, low, high = score
     return f"{value:g} (95 % interval {low:g} to {high:g})"

@@ -11,6 +11,7 @@ from .folders import is_wordllama, weights_of
 __all__ = ["static_path", "upload"]
 
 _NAME = re.compile(r"[\w][\w.-]*/[\w][\w.-]*")  # user/name
+_REPOSITORY = re.compile(r"([\w][\w.-]*/)?[\w][\w.-]*")  # without a user, that of the login
 _OF_ENCODERS = (".sentencode", ".safetensors")
 _DESCRIPTIONS = ["config.json", "config_sentence_transformers.json", "modules.json"]
 _TOKENIZERS = ["tokenizer.json", "*/tokenizer.json"]
@@ -51,13 +52,17 @@ def _downloaded(name: str) -> Path:
 
 
 def _failed(name: str, error: Exception) -> OSError:
-    reason = str(error).strip().split("\n")[0]
     return FileNotFoundError(
         2,
         "there is no such file or folder, and the Hugging Face Hub does not give such a model "
-        f"({type(error).__name__}: {reason})",
+        f"({_reason(error)})",
         name,
     )
+
+
+def _reason(error: Exception) -> str:
+    first = str(error).strip().split("\n")[0]
+    return f"{type(error).__name__}: {first}"
 
 
 def _hub(name: str) -> Any:
@@ -76,12 +81,22 @@ def upload(folder: str, repository: str, *, private: bool) -> str:
     Raises:
         ImportError: huggingface_hub is not installed.
         OSError: The Hub refuses it, or cannot be reached.
+        ValueError: The repository has no valid name.
     """
+    if not isinstance(repository, str) or not _REPOSITORY.fullmatch(repository):
+        raise ValueError(f"repository must be a name such as 'user/name', got {repository!r:.60}")
     try:
         from huggingface_hub import HfApi
     except ImportError:
         raise ImportError("push_to_hub needs huggingface_hub: pip install huggingface_hub") from None
     api = HfApi()
-    api.create_repo(repository, private=private, exist_ok=True)
-    api.upload_folder(repo_id=repository, folder_path=folder, commit_message="Add a static embedding model")
+    try:
+        api.create_repo(repository, private=private, exist_ok=True)
+        api.upload_folder(
+            repo_id=repository, folder_path=folder, commit_message="Add a static embedding model"
+        )
+    except Exception as error:  # of whichever HTTP library the client uses
+        raise OSError(
+            f"{repository}: the Hugging Face Hub refuses the model, or cannot be reached ({_reason(error)})"
+        ) from error
     return f"{api.endpoint}/{repository}"

@@ -122,11 +122,14 @@ def _external(
         inner = hugging_face.bounded_tokenizer(content, f"{model.tokenizer}: {why}", trust=trust)
     except ValueError as error:
         raise FormatError(f"{model.tokenizer}: {why}; {error}") from None
-    names = hugging_face.tokens_by_id(inner)
-    missing = next((i for i in range(len(names)) if i not in names), None)
-    if missing is not None:
-        raise FormatError(f"{model.tokenizer}: no token has the id {missing}")
-    tokens = [names[i] for i in range(len(names))]
+    ids = inner.get_vocab()
+    tokens = sorted(ids, key=lambda token: (ids[token], token))
+    wrong = next((token for i, token in enumerate(tokens) if ids[token] != i), None)
+    if wrong is not None:
+        raise FormatError(
+            f"{model.tokenizer}: the id of token {wrong!r:.40} is {ids[wrong]}; expected each of 0 to "
+            f"{len(ids) - 1} once"
+        )
     characters = int(np.median([len(token) for token in tokens])) if model.limits_characters else 0
     limited = hugging_face.LimitedTokenizer(
         inner,

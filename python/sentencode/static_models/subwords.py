@@ -71,6 +71,10 @@ def _check_characters(
         limit = subwords.max_tokens * int(np.median([len(token) for token in tokens]))
     if subwords.max_characters != limit:
         raise NotImplementedError(
-            f"{encoder.name}: {form} reads at most {limit or 'any number of'} characters of a text, "
-            f"this encoder {subwords.max_characters or 'any number'}"
+            f"{encoder.name}: {form} reads {_characters(limit)} of a text, "
+            f"this encoder {_characters(subwords.max_characters)}"
         )
+
+
+def _characters(limit: int) -> str:
+    return f"at most {limit} characters" if limit else "all characters"

@@ -42,8 +42,10 @@ _MAIL = r"[0-9A-Za-z_.+\-]{1,64}@[0-9A-Za-z_\-]+\.[0-9A-Za-z_.\-]*(?<![.\-])"
 
 # Words: characters within a part, and periods that join parts: 1.5, u.s., ph.d., yahoo.com.
 _IN_PART = rf"(?:{_WORD}|'(?={_LETTER})|-(?={_WORD})|(?<=[0-9])[,:/](?=[0-9]))"
-_LABEL = rf"(?:{_WORD}|-(?={_WORD}))+"
-_HOST = rf"(?={_WORD})(?:{_LABEL}\.(?={_WORD}))*{_one_of(_DOMAINS)}(?!{_WORD}|[.\-](?={_WORD}))"
+# A host is matched at each of its periods: without limits and atomic groups, in quadratic time.
+_LABEL = rf"(?>(?:{_WORD}|-(?={_WORD})){{1,253}})"
+_LABELS = rf"(?>(?:{_LABEL}\.(?={_WORD})){{0,126}})"
+_HOST = rf"(?={_WORD}){_LABELS}{_one_of(_DOMAINS)}(?!{_WORD}|[.\-](?={_WORD}))"
 _ONE_LETTER = f"{_LETTER}(?!{_WORD})"
 _SHORT_PART = rf"(?:[A-Za-z_][0-9A-Za-z_]?|{_TWO_BYTES})"
 _PART = rf"(?:{_SHORT_PART}\.(?={_ONE_LETTER})|{_IN_PART}+(?:(?<=[0-9])\.(?=[0-9])|\.(?={_HOST})))"

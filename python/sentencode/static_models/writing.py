@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import shutil
@@ -138,7 +139,9 @@ def _whole_folder(target: Path, overwrite: bool) -> Iterator[Path]:
     temporary.mkdir()
     try:
         yield temporary
-        if occupied:
+        if not occupied:
+            os.rename(temporary, target)
+        elif not _exchanged(temporary, target):
             old = temporary.with_name(f"{temporary.name}-old")
             try:
                 os.rename(target, old)
@@ -148,10 +151,18 @@ def _whole_folder(target: Path, overwrite: bool) -> Iterator[Path]:
                     os.rename(old, target)
                 raise
             shutil.rmtree(old)
-        else:
-            os.rename(temporary, target)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _exchanged(a: Path, b: Path) -> bool:
+    """Exchanges two names, so that none is missing at any time; False if the system cannot (not Linux)."""
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    try:
+        rename = ctypes.CDLL(None).renameat2
+    except (AttributeError, OSError):
+        return False
+    return bool(rename(here, os.fsencode(a), here, os.fsencode(b), exchange) == 0)
 
 
 def _write(path: Path, *content: bytes | memoryview) -> None:

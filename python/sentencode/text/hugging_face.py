@@ -16,7 +16,7 @@ from .tokenizer_json import check_added_tokens, check_tokenizer_json, rust_error
 
 __all__ = [
     *("PREFIX", "LimitedTokenizer", "bounded_tokenizer", "decoder_of", "external_tokenizer", "load"),
-    *("saved_tokenizer", "subwords_of", "tokenize_batch", "tokens_by_id"),
+    *("saved_tokenizer", "subwords_of", "tokenize_batch"),
 ]
 
 PREFIX = "hf:"  # of names
@@ -151,7 +151,7 @@ def tokenize_batch(external: Any) -> Callable[[list[str]], list[list[str]]]:
         return lambda texts: [one.tokens for one in _encoded(external, texts)]
     external = _without_limits(external)
     external.post_processor = None  # adds special tokens, or repeats the text without bound
-    names = tokens_by_id(external)
+    names = _tokens_by_id(external)
     return lambda texts: [[names[i] for i in one.ids] for one in _encoded(external, texts)]
 
 
@@ -175,7 +175,7 @@ class LimitedTokenizer:
         self._inner = _without_limits(tokenizer)
         if max_tokens > 0:
             self._inner.enable_truncation(max_tokens)
-        self._names = tokens_by_id(self._inner)
+        self._names = _tokens_by_id(self._inner)
         if not keep_unknown:
             model = json.loads(self._content)["model"]
             unknown = model.get("unk_id")
@@ -201,7 +201,7 @@ def _without_limits(tokenizer: Any) -> Any:
     return tokenizer
 
 
-def tokens_by_id(tokenizer: Any) -> dict[int, str]:
+def _tokens_by_id(tokenizer: Any) -> dict[int, str]:
     """Tokens by id. `Encoding.tokens` has the text instead, of unknown pieces and of some added tokens."""
     return {i: token for token, i in tokenizer.get_vocab().items()}
 

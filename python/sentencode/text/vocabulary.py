@@ -12,6 +12,7 @@ import numpy.typing as npt
 from sentencode import _core
 
 from ..checks import checked_int
+from ..files import as_name
 from .inputs import TEXT_AT_ONCE, Progress, batches, counted_from
 from .tokenizer import Tokenizer
 
@@ -98,7 +99,7 @@ class Vocabulary(Mapping[str, int]):
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write a line `word count` per word, atomically."""
-        self.core.write(_core.link_target(path))
+        self.core.write(_core.link_target(as_name(path)))
 
     def pruned(self, *, min_count: int = 1, max_size: int | None = None) -> Vocabulary:
         """Return the vocabulary without rare words. `total` is unchanged.

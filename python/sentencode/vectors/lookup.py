@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..checks import checked_int, checked_str, checked_words
+from ..files import as_name
 from .words import UnknownWordError, Words
 
 __all__ = ["Lookup", "Subwords"]
@@ -184,7 +185,7 @@ class Lookup:
         Raises:
             OSError: It cannot be written.
         """
-        self._core.save(_core.link_target(path))
+        self._core.save(_core.link_target(as_name(path)))
 
     def export(
         self,
@@ -202,7 +203,7 @@ class Lookup:
             ValueError: A word contains white space, which the format does not allow.
             OSError: The file cannot be written.
         """
-        self._core.write(_core.link_target(path), checked_str("format", format))
+        self._core.write(_core.link_target(as_name(path)), checked_str("format", format))
 
     def to_keyed_vectors(self) -> Any:
         """Copy to gensim's `KeyedVectors`, with the counts, if any.

@@ -376,6 +376,21 @@ TEST(SubwordTokenizer, ErrorsNameTheField) {
       "normalizer has more than 64 steps");
   expect_error<Unsupported>(changed("/model/max_input_chars_per_word", 1000000000),
                             "could take quadratic time");
+  Json spaces = added_token(" ");
+  spaces["rstrip"] = true;
+  expect_error<Unsupported>(changed("/added_tokens/0", spaces),
+                            "' ' is white space and strips more around it");
+  const Json twice = Json::array({{{"Sequence", {{"id", "A"}}}}, {{"Sequence", {{"id", "A"}}}}});
+  for (const auto& [single, count] : {std::pair(twice, "2"), std::pair(Json::array(), "0")}) {
+    const Json post = {{"type", "TemplateProcessing"}, {"single", single}};
+    expect_error<Unsupported>(changed("/post_processor", {{"type", "Sequence"}, {"processors", {post}}}),
+                              concat("processors.single has the text ", count, " times"));
+  }
+  const Json first = {{"type", "Metaspace"}, {"replacement", "_"}, {"prepend_scheme", "first"}};
+  const Json bytes = {{"type", "ByteLevel"}, {"add_prefix_space", true}, {"use_regex", false}};
+  expect_error<Unsupported>(
+      changed("/pre_tokenizer", {{"type", "Sequence"}, {"pretokenizers", {bytes, first}}}),
+      "after ByteLevel with add_prefix_space");
   Json nested = {{"type", "NFC"}};
   for (int i = 0; i < 100; ++i) nested = {{"type", "Sequence"}, {"normalizers", {nested}}};
   expect_error<FormatError>(changed("/normalizer", nested), "is nested more than");

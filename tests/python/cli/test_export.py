@@ -28,7 +28,7 @@ def test_exported_folders_are_encoders(saved, tmp_path, capsys, fails):
     assert main(command) == 0
     assert capsys.readouterr().out == f"{folder}: SIF of 148 dimensions for model2vec\n"
     assert 'license: "mit"' in (folder / "README.md").read_text()
-    fails(command, f"{folder}: exists already; overwrite=True replaces it")
+    fails(command, f"{folder}: exists already; --overwrite replaces it")
     assert main([*command, "--overwrite", "--dtype", "float16"]) == 0
     assert se.load(folder).vectors.storage == "float16"
     (tmp_path / "in.txt").write_text("\n".join(LINES) + "\n")

@@ -191,6 +191,21 @@ def test_tokenizers_of_unbounded_time_require_trust(tmp_path):
     np.testing.assert_allclose(encoder.encode("the zebra dog"), rows()[[1, 3]].mean(axis=0), atol=1e-6)
 
 
+PANICS = {"id": 12, "content": "\n", "single_word": False, "lstrip": False, "rstrip": False, "special": False}
+
+
+def test_tokenizers_that_panic_are_refused(tmp_path):
+    """The package panics at a text that is not ASCII, if an added token is empty after normalisation."""
+    pytest.importorskip("tokenizers")
+    changes = {"normalizer": {"type": "Strip", "strip_left": True, "strip_right": True}}
+    changes["added_tokens"] = [{**PANICS, "normalized": True}]
+    tokenizer = tokenizer_json(**changes, pre_tokenizer={"type": "Whitespace"})
+    folder = write_model2vec(tmp_path / "model", {"embeddings": rows(13)}, tokenizer=tokenizer)
+    refused(folder, "tokenizer.json", "is empty after normalisation")
+    with pytest.raises(ValueError, match="the tokenizer failed"):
+        se.load(folder, trust_tokenizer=True).encode("é")
+
+
 def test_other_arguments_are_refused(tmp_path):
     folder = write_model2vec(tmp_path / "model")
     with pytest.raises(ValueError, match="has its own tokenizer and vectors"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from types import SimpleNamespace
 
@@ -140,3 +141,44 @@ def test_files_are_encoded_in_shards(tmp_path, opened, monkeypatch):
         encoder if opened else folder, tmp_path / "in.txt", tmp_path / "out", workers=1, shard_size=50
     )
     np.testing.assert_array_equal(se.scale.Embeddings(tmp_path / "out").to_numpy(), encoder.encode(TEXTS))
+
+
+@pytest.mark.parametrize("write", [write_model2vec, write_sentence_transformers])
+def test_tokenizers_outside_the_core(tmp_path, write):
+    """Rows are chosen by id: the text of unknown pieces, and of some added tokens, is not in the table."""
+    tokenizers = pytest.importorskip("tokenizers")
+    added = {"single_word": False, "rstrip": False}
+    content = tokenizer_json(
+        normalizer={"type": "Lowercase"},
+        pre_tokenizer={"type": "UnicodeScripts"},
+        added_tokens=[
+            {**added, "id": 3, "content": "<mask>", "lstrip": True, "normalized": False, "special": True},
+            {**added, "id": 4, "content": "New York", "lstrip": False, "normalized": True, "special": False},
+        ],
+        model={"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["a", -1.0], ["b", -2.0]]},
+    )
+    keeps_unknown = write is write_sentence_transformers
+    name = "embedding.weight" if keeps_unknown else "embeddings"
+    folder = write(tmp_path / "model", tensors={name: np.eye(5, dtype=np.float32)}, tokenizer=content)
+    encoder = se.load(folder)
+    assert encoder.tokenizer_.split == "external"
+    package = tokenizers.Tokenizer.from_str(json.dumps(content))
+    texts = ["a", "axb", "xyz a", "a <mask> b", "New York", "", "x", "\ud800 a"]
+    expected = np.zeros((len(texts), 5), np.float32)
+    for row, text in zip(expected, texts, strict=True):
+        ids = package.encode(text.replace("\ud800", "\ufffd"), add_special_tokens=False).ids
+        ids = [i for i in ids if i or keeps_unknown]
+        row[:] = np.eye(5)[ids].mean(axis=0) if ids else 0
+    np.testing.assert_allclose(encoder.encode(texts), expected, atol=1e-6)
+    encoder.save(tmp_path / "saved")
+    np.testing.assert_array_equal(se.load(tmp_path / "saved").encode(texts), encoder.encode(texts))
+
+
+@pytest.mark.parametrize("single", [[], ["A", "A"]])
+def test_post_processors_that_change_the_text(tmp_path, single):
+    pytest.importorskip("tokenizers")
+    pieces = [{"Sequence": {"id": name, "type_id": 0}} for name in single]
+    template = {"type": "TemplateProcessing", "single": pieces, "pair": [], "special_tokens": {}}
+    encoder = se.load(write_model2vec(tmp_path / "model", tokenizer=tokenizer_json(post_processor=template)))
+    expected = rows()[[1, 2]].mean(axis=0) if single else np.zeros(6)
+    np.testing.assert_allclose(encoder.encode("the cat"), expected, atol=1e-6)

@@ -59,6 +59,15 @@ def test_generated_texts(split):
     assert_same_tokens(split, generated(10_000, 1))
 
 
+def test_long_hosts_take_linear_time():
+    """Oniguruma ends with an error after some millions of steps back; so it did for 2,500 periods."""
+    content = json.dumps(tokenizer_json("words", False, ["the"], unknown=True))
+    package = tokenizers.Tokenizer.from_str(content)
+    for part in ("x.com", "x.", "a-b.com"):
+        assert len(package.encode(part * 4000).tokens) > 0
+    assert_same_tokens("words", ["x.com" * 40, "x." * 100 + "com", "a-b.com" * 30])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("split", ["words", "punctuation", "whitespace"])
 def test_local_text(split, local_text):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import sentencode as se
+from sentencode.static_models import writing
 
 from ..io.saved_files import changed
 from .parts import (
@@ -119,6 +120,8 @@ def laes(vectors):
         (se.Average, {"dtype": "float64"}, "dtype must be 'float32'"),
         (se.Average, {"card": {"licence": "mit"}}, "unknown key 'licence'"),
         (se.Average, {"card": {"scores": {"STS": "good"}}}, "the score of 'STS' must be a number"),
+        (se.Average, {"card": {"scores": {"STS": np.nan}}}, "the score of 'STS' must be a number"),
+        (se.Average, {"card": {"license": 3}}, "license must be a text, got 3"),
         (
             lambda v: se.Average(v, normalize=True),
             {"dtype": "float16", "format": "sentence-transformers"},
@@ -264,7 +267,8 @@ def test_tokens_without_vectors(tmp_path):
     np.testing.assert_allclose(se.load(tmp_path / "b").encode(TEXTS), units.encode(TEXTS), atol=1e-6)
 
 
-def test_an_interrupted_export_keeps_the_old_folder(tmp_path, monkeypatch):
+@pytest.mark.parametrize("exchanges", [False, True])  # at once, which Linux can
+def test_an_interrupted_export_keeps_the_old_folder(tmp_path, monkeypatch, exchanges):
     encoder = se.Average({"cat": [1.0, 0.0], "dog": [0.0, 1.0]})
     target = tmp_path / "pets"
     encoder.export(target)
@@ -277,7 +281,13 @@ def test_an_interrupted_export_keeps_the_old_folder(tmp_path, monkeypatch):
             raise KeyboardInterrupt
         rename(source, name)
 
+    def exchanged(a, b):
+        if exchanges:
+            raise KeyboardInterrupt
+        return False
+
     monkeypatch.setattr(os, "rename", interrupted)
+    monkeypatch.setattr(writing, "_exchanged", exchanged)
     with pytest.raises(KeyboardInterrupt):
         se.Average({"fox": [2.0, 1.0]}).export(target, overwrite=True)
     assert (target / "model.safetensors").read_bytes() == before

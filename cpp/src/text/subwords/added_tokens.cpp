@@ -29,6 +29,13 @@ bool is_at(std::string_view text, std::size_t at, unicode::Set set) {
 void AddedTokens::add(AddedToken token, std::string pattern) {
   ST_CHECK(!pattern.empty(), Unsupported, "tokenizer.json: the added token '", token.content,
            "' is empty after normalisation");
+  bool space = token.lstrip || token.rstrip;
+  for (std::size_t at = 0; space && at < pattern.size();
+       at += decode_utf8(std::string_view(pattern).substr(at)).length) {
+    space = is_at(pattern, at, unicode::kSpace);
+  }
+  ST_CHECK(!space, Unsupported, "tokenizer.json: the added token '", token.content,
+           "' is white space and strips more around it");
   const auto at = std::ranges::lower_bound(patterns_, pattern);
   ST_CHECK(at == patterns_.end() || *at != pattern, Unsupported, "tokenizer.json: the added token '",
            token.content, "' equals another after normalisation");

@@ -213,12 +213,16 @@ void SubwordPreTokenizers::add(const nlohmann::json& pre_tokenizer, const std::s
     steps_.push_back(fixed_length(static_cast<std::size_t>(length)));
   } else if (type == "ByteLevel") {
     steps_.push_back(byte_level_pre_tokenizer(fields));
+    prefixes_ = prefixes_ || fields.flag("add_prefix_space");
     growth_ *= fields.flag("add_prefix_space") ? 4 : 2;
   } else if (type == "Split") {
     steps_.push_back(split_pre_tokenizer(fields, choice_in<DelimiterBehavior>(fields)));
   } else if (type == "Metaspace") {
     Metaspace step = metaspace(fields);
     needs_begin_ = needs_begin_ || step.scheme == PrependScheme::first;
+    ST_CHECK(
+        !prefixes_ || step.scheme != PrependScheme::first, Unsupported, "tokenizer.json: ", name,
+        ": Metaspace with prepend_scheme 'first' after ByteLevel with add_prefix_space is not supported");
     growth_ *= 1 + static_cast<double>(step.replacement.size());
     steps_.emplace_back(std::move(step));
   } else {

@@ -59,7 +59,7 @@ class SubwordPreTokenizers {
   void add(const nlohmann::json& pre_tokenizer, const std::string& name, int depth);
 
   std::vector<SubwordPreTokenizer> steps_;
-  bool bert_ = false, needs_begin_ = false;
+  bool bert_ = false, needs_begin_ = false, prefixes_ = false;  // `prefixes_`: ByteLevel adds a space
   double growth_ = 1;
 };
 

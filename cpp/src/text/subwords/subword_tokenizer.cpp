@@ -31,6 +31,27 @@ std::unique_ptr<const SubwordModel> model_of(const nlohmann::json& json, const M
   throw Unsupported(concat("tokenizer.json: model has the type '", type, "', which is not supported"));
 }
 
+/// Checks that it changes only special tokens, which are not added.
+void check_post_processor(const nlohmann::json& json, const std::string& name, int depth) {
+  if (json.is_null()) return;
+  const JsonFields fields(json, name);
+  const std::string& type = fields.text("type");
+  if (type == "Sequence") {
+    fields.check_depth(depth);
+    for (const nlohmann::json& one : fields.array("processors")) {
+      check_post_processor(one, fields.name_of("processors"), depth + 1);
+    }
+  } else if (type == "TemplateProcessing") {
+    const std::int64_t texts =
+        fields.has("single")
+            ? std::ranges::count_if(fields.array("single"),
+                                    [](const auto& piece) { return piece.contains("Sequence"); })
+            : 0;
+    ST_CHECK(texts == 1, Unsupported, "tokenizer.json: ", fields.name_of("single"), " has the text ", texts,
+             " times, which is not supported");
+  }
+}
+
 /// Position of the character after the first `count` ones.
 std::size_t end_of_characters(std::string_view text, std::int64_t count) {
   if (static_cast<std::uint64_t>(count) >= text.size()) return text.size();
@@ -65,6 +86,7 @@ struct SubwordTokenizer::Parts {
         model(model_of(JsonFields(content, "").at("model"), lists)),
         truncation(content.value("truncation", nlohmann::json()).dump()) {
     const JsonFields fields(content, "");
+    check_post_processor(content.value("post_processor", nlohmann::json()), "post_processor", 0);
     fields.check(!fields.has("version") || fields.at("version") == "1.0", "version", "1.0");
     ST_CHECK(normalizers.empty() || !pre_tokenizers.needs_begin(), Unsupported,
              "tokenizer.json: Metaspace with prepend_scheme 'first' after a normalizer is not supported");
