@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
+from . import _core
 from .files import as_path
 
-__all__ = ["cache_dir", "set_cache_dir"]
+__all__ = ["cache_dir", "limit_cache", "set_cache_dir"]
+
+_MOST_BYTES = 16 << 30  # of a folder of the cache
 
 _chosen: Path | None = None
 
@@ -43,3 +47,16 @@ def set_cache_dir(path: str | os.PathLike[str] | None) -> None:
     """
     global _chosen
     _chosen = None if path is None else as_path(path).expanduser().absolute()
+
+
+def limit_cache(folder: Path, pattern: str) -> None:
+    """Removes the oldest files of a folder of the cache above 16 GiB, unless they are in use."""
+    entries = []
+    for file in folder.glob(pattern):
+        with suppress(FileNotFoundError):  # another process cleans, too
+            info = file.stat()
+            entries.append((info.st_mtime_ns, info.st_size, file))
+    total = sum(size for _, size, _ in entries)
+    for _, size, file in sorted(entries):
+        if total > _MOST_BYTES and _core.remove_unused(file):
+            total -= size

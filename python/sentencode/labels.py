@@ -12,8 +12,8 @@ from .checks import checked_float
 from .text.inputs import one_column
 
 __all__ = [
-    *("check_class_weight", "class_array", "class_ids", "class_weights", "distinct_classes", "plain_name"),
-    "scores",
+    *("check_class_weight", "check_count", "check_range", "class_array", "class_ids", "class_weights"),
+    *("distinct_classes", "plain_name", "scores"),
 ]
 
 _EXACT = 2**53  # floats represent all integers up to it
@@ -67,8 +67,7 @@ def class_weights(weight: Any, labels: npt.NDArray[np.int64], classes: list[Any]
 def _names(y: Any, what: str) -> list[Any]:
     if y is None:
         raise ValueError(f"a Classifier needs labels: {what} is None")
-    y = one_column(y, what)
-    labels = [plain_name(name) for name in (y.tolist() if isinstance(y, np.ndarray) else y)]
+    labels = [plain_name(name) for name in listed(y, what)]
     for i, name in enumerate(labels):
         if isinstance(name, float) and name.is_integer():
             if abs(name) > _EXACT:
@@ -87,9 +86,23 @@ def _names(y: Any, what: str) -> list[Any]:
     return labels
 
 
+def listed(y: Any, what: str) -> Any:
+    """Labels as a list, also those of a column, an array, a tensor or an Arrow array."""
+    y = one_column(y, what)
+    if hasattr(y, "detach"):
+        y = y.detach().cpu().numpy()
+    if hasattr(y, "to_pylist"):
+        return y.to_pylist()
+    return y.tolist() if isinstance(y, np.ndarray) else y
+
+
 def plain_name(name: Any) -> Any:
-    """Return a class's name as an object of Python."""
-    return name.item() if isinstance(name, np.generic) else name
+    """Return a class's name as a str or int of Python, also that of an enumeration; others unchanged."""
+    if isinstance(name, np.generic):
+        name = name.item()
+    if isinstance(name, str) and type(name) is not str:
+        return str.__str__(name)
+    return int(name) if isinstance(name, int) and type(name) not in (int, bool) else name
 
 
 def class_array(classes: list[Any]) -> npt.NDArray[Any]:
@@ -102,6 +115,23 @@ def class_array(classes: list[Any]) -> npt.NDArray[Any]:
     if kinds == {int} and (min(classes) < -(2**63) or max(classes) >= 2**63):
         return np.array(classes, np.uint64 if min(classes) >= 0 and max(classes) < 2**64 else object)
     return np.array(classes, None if len(kinds) == 1 else object)
+
+
+def check_count(labels: Any, count: int, what: str) -> None:
+    """Raises a ValueError unless there is a label for each example."""
+    if len(labels) != count:
+        raise ValueError(f"{what} must have a label for each of {count} examples, got {len(labels)}")
+
+
+def check_range(values: npt.NDArray[Any], what: str, low: float, high: float) -> None:
+    """Raises a ValueError if a score of `CosineRegression` is not in its range."""
+    outside = np.flatnonzero((values < low) | (values > high))
+    if len(outside):
+        i = outside[0]
+        raise ValueError(
+            f"{what}[{i}] is {values[i]:g}, outside low={low:g} to high={high:g} of CosineRegression: give "
+            "its head the range of the scores"
+        )
 
 
 def scores(y: Any, what: str, axes: int) -> npt.NDArray[np.float64]:

@@ -244,7 +244,7 @@ def _summary(encoder: Any, output: Path, seconds: float) -> str:
     if history.steps:
         parts.append(f"step {history.steps[-1].step:,}, loss {history.steps[-1].loss:.3f}")
     else:
-        parts.append("no steps were left")
+        parts.append("no further steps")
     if best := [validation for validation in history.validations if validation.best]:
         parts.append(f"valid {best[-1].loss:.3f} after step {best[-1].step:,}")
     return f"{'; '.join(parts)}; {seconds / 60:.1f} minutes"

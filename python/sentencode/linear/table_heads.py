@@ -9,7 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ..checks import checked_float
-from ..labels import check_class_weight, class_ids, class_weights, distinct_classes, scores
+from ..labels import (
+    check_class_weight,
+    check_count,
+    check_range,
+    class_ids,
+    class_weights,
+    distinct_classes,
+    scores,
+)
 
 __all__ = ["SIDES", "checked_head", "table_labels"]
 
@@ -82,11 +90,11 @@ def table_labels(
     else:
         values = scores(y, what, 2 if kind == "RowRegression" else 1)
         if kind == "CosineRegression":
+            check_range(values, what, head["low"], head["high"])
             values = ((values - head["low"]) / (head["high"] - head["low"]))[:, None]
         labels = np.ascontiguousarray(values, np.float32)
         if learnt not in (None, labels.shape[1]):
             raise ValueError(f"{what} must have {learnt} columns as y, got {labels.shape[1]}")
         learnt = labels.shape[1]
-    if len(labels) != count:
-        raise ValueError(f"{what} must have a label for each of {count} examples, got {len(labels)}")
+    check_count(labels, count, what)
     return labels, learnt

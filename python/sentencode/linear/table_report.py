@@ -49,7 +49,8 @@ class TableReport:
             others = f"initial vectors {initial.accuracy:.3f}, majority class {self.majority:.3f}"
             score = f"accuracy {trial.accuracy:.3f} ({others})"
         how = f"{trial.epochs} epochs, word dropout {trial.word_dropout:g}" if trial.epochs else "kept"
-        return f"held-out {score}; vectors: {how}"
+        late = ", ended by max_minutes" if self.training.is_late else ""
+        return f"held-out {score}; vectors: {how}{late}"
 
     def advice(self, max_minutes: float | None) -> Iterator[tuple[str, type[TrainingWarning]]]:
         """Yield warnings.

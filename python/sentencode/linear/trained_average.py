@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NoReturn, cast
 
 import numpy as np
@@ -13,9 +13,9 @@ import numpy.typing as npt
 from .. import _core
 from ..checks import checked_bool, checked_float, checked_int
 from ..errors import NotFittedError
-from ..labels import class_array, class_ids, scores
+from ..labels import check_count, class_array, class_ids, scores
 from ..progress import progress, say
-from ..text.sides import sides_of
+from ..text.sides import groups_of, is_empty, sides_of
 from ..text.tokenizer import Tokenizer
 from ..vectors import Vectors, WordVectors
 from .base import LinearEncoder
@@ -160,6 +160,7 @@ class TrainedAverage(LinearEncoder):
             StillImprovingWarning: A limit ended the training while the held-out loss was still falling.
         """
         fresh = type(self)(**self.get_params(deep=False))
+        y = list(y) if isinstance(y, Iterator) else y
         try:
             fresh._train(sentences, y, valid, show_progress_bar)
         finally:
@@ -230,17 +231,19 @@ class TrainedAverage(LinearEncoder):
             NotImplementedError: The head predicts neither.
         """
         if self._head()[0] == "Classifier":
-            ids = class_ids(y, self.classes_.tolist(), "y")
-            return float((self._outputs(sentences).argmax(axis=1) == ids).mean())
+            ids, outputs = class_ids(y, self.classes_.tolist(), "y"), self._outputs(sentences)
+            check_count(ids, len(outputs), "y")
+            return float((outputs.argmax(axis=1) == ids).mean())
         if self._head()[0] != "CosineRegression":
             raise NotImplementedError(f"{self._head()[0]} predicts neither classes nor scores")
-        predicted = self.predict(sentences)
-        return float(_core.spearman(predicted.astype(np.float64), scores(y, "y", 1).astype(np.float64)))
+        predicted, truth = self.predict(sentences), scores(y, "y", 1)
+        check_count(truth, len(predicted), "y")
+        return float(_core.spearman(predicted.astype(np.float64), truth.astype(np.float64)))
 
     def _outputs(self, sentences: Any) -> Floats:
         head = self._fitted_model().head
         count = head.config["sides"]
-        sides = sides_of(sentences, (count,))
+        sides = [[]] * count if is_empty(sentences) else sides_of(sentences, (count,))
         if len(sides) != count:
             raise ValueError(
                 f"TrainedAverage was trained on examples of {count} sentences, got {len(sides)}"
@@ -336,7 +339,7 @@ class TrainedAverage(LinearEncoder):
             )
         n = len(sides[0])
         if held_out_sides is None:
-            splits = self._splits(labels if kind == "Classifier" else None, n)
+            splits = self._splits(labels if kind == "Classifier" else None, groups_of(sides))
         else:
             sides = [[*a, *b] for a, b in zip(sides, held_out_sides, strict=True)]
             labels = np.concatenate([labels, more])
@@ -403,20 +406,28 @@ class TrainedAverage(LinearEncoder):
             "seed": checked_int(name + "seed", self.seed, 0),
         }
 
-    def _splits(self, labels: Floats | None, n: int) -> list[Split]:
-        """Examples to train on and to hold out; classes have equal shares."""
+    def _splits(self, labels: Floats | None, groups: Indices) -> list[Split]:
+        """Examples to train on and to hold out: of classes equal shares, equal examples together."""
+        n = len(groups)
         if n < 2:
             raise ValueError(f"TrainedAverage: fit needs two examples or more, got {n}")
+        first = np.unique(groups, return_index=True)[1]
+        if 1 < len(first) < n:
+            distinct = self._splits(None if labels is None else labels[first], np.arange(len(first)))
+            return [
+                (np.flatnonzero(np.isin(groups, train)), np.flatnonzero(np.isin(groups, held_out)))
+                for train, held_out in distinct
+            ]
         few = self.validation_fraction is None and n < _FEW
         fraction = 0.1 if self.validation_fraction is None else self.validation_fraction
-        step = max(2, min(_PARTS, n // 2) if few else round(1 / fraction), -(-n // _MOST_HELD_OUT))
+        step = max(2, min(_PARTS, n // 2) if few else 1 / fraction, -(-n // _MOST_HELD_OUT))
         order = np.random.default_rng(self.seed).permutation(n)
         if labels is not None:
             order = order[np.argsort(labels[order].argmax(axis=1), kind="stable")]
         splits = []
-        for first in range(min(step, n)) if few else [min(step // 2, n - 1)]:
+        for first in range(min(int(step), n)) if few else [min(step // 2, n - 1)]:
             held_out = np.zeros(n, np.bool_)
-            held_out[order[first::step]] = True
+            held_out[order[np.arange(first, n, step).astype(np.int64)]] = True
             if labels is not None:  # a class is not held out as a whole
                 ids = labels.argmax(axis=1)
                 rest = held_out & np.isin(ids, ids[~held_out])

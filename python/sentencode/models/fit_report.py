@@ -107,7 +107,7 @@ class FitReport(Callback):
         seconds = time.perf_counter() - self.begin
         if seconds < self.delay or trainer.rank != 0:
             return
-        steps = f"{trainer.step:,} steps"
+        steps = f"{trainer.step:,} steps" + f", {self.done:,} of them now" * (self.done < trainer.step)
         finite = [score for score in scores if not math.isnan(score)]
         if finite:
             name, other = {
@@ -138,11 +138,12 @@ class FitReport(Callback):
                 _warn(
                     f"{self.name}: the validation accuracy, {best:.3f}, is no better than always predicting "
                     f"the most frequent class, {self.majority:.3f}: try another learning_rate "
-                    f"({settings['learning_rate']:g}), more max_epochs, or a smaller network",
+                    f"({settings['learning_rate']:g}), more max_epochs, a smaller network, or "
+                    "head=Classifier(class_weight='balanced') if classes are skewed",
                     MajorityWarning,
                 )
         rate = settings["learning_rate"]
-        if raised := raised_loss(history):
+        if raised := raised_loss(history, self.untrained):
             _warn(
                 f"{self.name}: learning_rate={rate:g} is too high: the training loss was {raised[0]:.4g} at "
                 f"the start, then up to {raised[1]:.4g}, and is {raised[2]:.4g}",

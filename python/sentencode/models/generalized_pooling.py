@@ -219,7 +219,10 @@ class GeneralizedPooling(NeuralEncoder):
 
     def _completed(self, settings: dict[str, Any]) -> dict[str, Any]:
         if settings["metric"] is None:
-            settings["metric"] = "accuracy" if isinstance(settings["head"], Classifier) else "loss"
+            # The accuracy does not weight classes, the loss does.
+            head = settings["head"]
+            plain = isinstance(head, Classifier) and head.class_weight is None
+            settings["metric"] = "accuracy" if plain else "loss"
         return settings
 
     def attention(self, sentence: str | Sequence[str]) -> tuple[list[str], Floats]:

@@ -16,7 +16,15 @@ from .. import _nn
 from ..checks import checked_bool
 from ..core_encoder import plain
 from ..generators import isolated_generators
-from ..labels import check_class_weight, class_ids, class_weights, distinct_classes, plain_name, scores
+from ..labels import (
+    check_class_weight,
+    check_range,
+    class_ids,
+    class_weights,
+    distinct_classes,
+    plain_name,
+    scores,
+)
 from ..nn.module import CppModule
 from .cpp_network import Option, documented, options_of
 
@@ -208,7 +216,9 @@ class CosineRegression(Head):
 
     def numbers(self, y: Any, learnt: Any, what: str) -> npt.NDArray[np.float32]:
         """Return scores."""
-        return scores(y, what, 1).astype(np.float32)
+        values = scores(y, what, 1)
+        check_range(values, what, self.low, self.high)
+        return values.astype(np.float32)
 
 
 class MultipleNegatives(Head):

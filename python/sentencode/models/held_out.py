@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -18,10 +20,10 @@ _BLOCKS = 20  # at least, of consecutive sentences
 def held_out(
     examples: Examples, fraction: float, *, seed: int, stratify: bool = False, blocks: bool = False
 ) -> tuple[Examples, Examples] | None:
-    """Return the examples to train on and those to validate on; None for less than ten examples.
+    """Return the examples to train on and those to validate on; None if there are too few.
 
     A fraction that is less than 50 examples becomes 50, but at most a fifth of all; the maximum is 10,000,
-    and 2,000 in blocks.
+    and 2,000 in blocks. Unless in blocks, equal examples count as one, and are held out together.
 
     Args:
         examples: All examples.
@@ -31,7 +33,9 @@ def held_out(
         blocks: Whether to hold out blocks of consecutive examples, as the next sentences of one example may
             be an example themselves.
     """
-    n = len(examples)
+    groups = np.arange(len(examples)) if blocks else _groups(examples)
+    first = np.unique(groups, return_index=True)[1]
+    n = len(first)
     count = min(max(round(fraction * n), min(_LEAST, n // 5)), _MOST_SENTENCES if blocks else _MOST, n // 2)
     if n < 10 or fraction == 0:
         return None
@@ -39,15 +43,23 @@ def held_out(
     if stratify:
         labels = examples.labels
         assert labels is not None
-        numbers = _of_each_class(labels.astype(np.int64), count, random)
+        numbers = _of_each_class(labels.astype(np.int64)[first], count, random)
     else:
         size = max(1, count // _BLOCKS) if blocks else 1
         begins = random.permutation(-(-n // size))[: -(-count // size)] * size
         numbers = (begins[:, None] + np.arange(size)).ravel()
         numbers = numbers[numbers < n]
-    is_held = np.zeros(n, bool)
-    is_held[numbers] = True
+    if len(numbers) == 0:  # each class has one example
+        return None
+    is_held = np.isin(groups, numbers)
     return examples.part(np.flatnonzero(~is_held)), examples.part(np.flatnonzero(is_held))
+
+
+def _groups(examples: Examples) -> Numbers:
+    """The number of each example's group of equal ones, in the order of the first."""
+    groups: dict[Any, int] = {}
+    keys = (tuple(one[field].tobytes() for field in examples.fields) for one in examples)
+    return np.array([groups.setdefault(key, len(groups)) for key in keys], np.int64)
 
 
 def _of_each_class(labels: Numbers, count: int, random: np.random.Generator) -> Numbers:

@@ -299,6 +299,7 @@ class NeuralEncoder(CoreEncoder):
         if init is not None and not isinstance(init, NeuralEncoder):
             raise TypeError(f"init must be a neural encoder, as se.load reads one, got {type(init).__name__}")
         trainer = {"checkpoints": checkpoints, "keep_last": keep_last, "callbacks": callbacks}
+        y = list(y) if isinstance(y, Iterator) else y
         EncoderTraining(fresh, valid, init, freeze, stop, show_progress_bar, **trainer).run(sentences, y)
         self.head = fresh.head
         self._take(fresh)

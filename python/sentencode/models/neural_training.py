@@ -66,7 +66,7 @@ class EncoderTraining:
         )
         family: Any = encoder.task_class(self.name, self.settings, words, encoder._new_tokenizer())
         head = self.settings["head"]
-        self.task: Task = family if head is None else Supervised(family, head)
+        self.task: Task = family if head is None else Supervised(family, head, encoder.max_words)
         self.options = {**self._trainer_options(), **trainer}
         self._check_validation()
         if init is not None:
@@ -195,7 +195,10 @@ class EncoderTraining:
         with self._progress("ids", unit_of(sentences)) as bar:
             train = task.examples(sentences, y, bar)
         if valid is not None:
-            return train, task.examples(valid, labels, None)
+            try:
+                return train, task.examples(valid, labels, None)
+            except ValueError as error:
+                raise ValueError(f"valid: {error}") from error
         head = task.head if isinstance(task, Supervised) else None
         options = {"stratify": isinstance(head, Classifier), "blocks": head is None}
         split = held_out(train, self.fraction, seed=self.settings["seed"], **options)

@@ -12,8 +12,8 @@ import numpy.typing as npt
 import torch
 
 from ..errors import DivergedError
-from ..labels import class_array
-from ..text.sides import sides_of
+from ..labels import check_count, class_array, scores
+from ..text.sides import is_empty, sides_of
 from .heads import Classifier, CosineRegression, Head, HeadModule
 
 __all__ = ["TrainedHead", "checked_finite"]
@@ -84,7 +84,7 @@ class TrainedHead:
     def outputs(self, encoder: Any, sentences: Any) -> Rows:
         """The outputs for examples as in `fit`: probabilities, scores or embeddings."""
         name = type(encoder).__name__
-        sides = sides_of(sentences, (self.sides,))
+        sides = [[]] * self.sides if is_empty(sentences) else sides_of(sentences, (self.sides,))
         if len(sides) != self.sides:
             raise ValueError(
                 f"{name} was trained on examples of {self.sides} sentences, got {len(sides)}"
@@ -95,7 +95,7 @@ class TrainedHead:
         with torch.no_grad():
             outputs = [
                 self.head.predict(list(batch.to(device))).cpu()
-                for batch in torch.split(z.view(len(sides), len(sides[0]), -1), _BATCH, dim=1)
+                for batch in torch.split(z.view(len(sides), len(sides[0]), z.shape[-1]), _BATCH, dim=1)
             ]
         return checked_finite(torch.cat(outputs).float(), f"{name}: a prediction").numpy()
 
@@ -121,25 +121,29 @@ class TrainedHead:
     def score(self, encoder: Any, sentences: Any, y: Any) -> float:
         """The accuracy of a classifier, or Spearman's rank correlation of predicted scores."""
         head = encoder.settings()["head"]
+        outputs = self.outputs(encoder, sentences)
         if isinstance(head, Classifier):
-            ids = self._class_ids(encoder, y)
-            return float((ids == self.outputs(encoder, sentences).argmax(axis=1)).mean())
+            return float((self._class_ids(encoder, y, len(outputs)) == outputs.argmax(axis=1)).mean())
         if not isinstance(head, CosineRegression):
             raise NotImplementedError(f"{type(head).__name__} predicts neither classes nor scores")
         from ..evaluation.metrics.scores import spearman
 
-        return float(spearman(self.outputs(encoder, sentences), head.numbers(y, None, "y")))
+        truth = scores(y, "y", 1)
+        check_count(truth, len(outputs), "y")
+        return float(spearman(outputs, truth))
 
     def confusion_matrix(self, encoder: Any, sentences: Any, y: Any) -> npt.NDArray[np.int64]:
         """The number of examples of each true class (rows) and predicted class (columns)."""
         count = len(self.class_array(encoder))
-        cells = self._class_ids(encoder, y) * count + self.outputs(encoder, sentences).argmax(axis=1)
+        outputs = self.outputs(encoder, sentences)
+        cells = self._class_ids(encoder, y, len(outputs)) * count + outputs.argmax(axis=1)
         return np.bincount(cells, minlength=count**2).reshape(count, count).astype(np.int64)
 
-    def _class_ids(self, encoder: Any, y: Any) -> npt.NDArray[np.int64]:
+    def _class_ids(self, encoder: Any, y: Any, examples: int) -> npt.NDArray[np.int64]:
         """Labels as indices of the classes."""
         self.class_array(encoder)
         ids: npt.NDArray[np.int64] = encoder.settings()["head"].numbers(y, self.classes, "y")
+        check_count(ids, examples, "y")
         return ids
 
 

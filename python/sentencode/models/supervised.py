@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from .. import _nn
+from ..labels import check_count
 from ..nn.module import in_core
 from ..text.vocabulary import Vocabulary
 from ..training import Batcher, Examples
@@ -26,6 +28,9 @@ _FIELDS: dict[int, tuple[str, ...]] = {
     2: ("first", "second"),
     3: ("first", "second", "third"),
 }
+
+
+_DROPPED = 0.01  # share of examples without known words from which on it warns
 
 
 class SupervisedModel(nn.Module):
@@ -67,10 +72,12 @@ class Supervised(Task):
     Args:
         family: The task of the network's family.
         head: The head.
+        max_words: Maximal number of words of a sentence that encoding reads.
     """
 
-    def __init__(self, family: SentenceTask, head: Head) -> None:
+    def __init__(self, family: SentenceTask, head: Head, max_words: int) -> None:
         super().__init__(family.name, family.chosen, family.words, family.tokenizer)
+        self.max_words = max_words
         self.family, self.head = family, head
         self.takes_labels = head.labels is not None  # type: ignore[misc]
         self.symbols = family.symbols  # type: ignore[misc]
@@ -139,25 +146,44 @@ class Supervised(Task):
             self.label_info = self.head.learn(y)
         labels = self.head.numbers(y, self.label_info, what)
         count = len(sentences[0])
-        if labels is not None and len(labels) != count:
-            raise ValueError(f"{what} must have a label for each of {count} examples, got {len(labels)}")
+        if labels is not None:
+            check_count(labels, count, what)
         if isinstance(self.head, RowRegression):
             assert labels is not None
             begin = sum(map(len, self.targets))
             self.targets.append(labels)
             labels = np.arange(begin, begin + count)
         columns = [*sentences, *([] if labels is None else [labels.tolist()])]
-        return Examples.build(
+        examples = Examples.build(
             list(zip(*columns, strict=True)) if len(columns) > 1 else sentences[0],
             self.read_vocabulary,
             self.tokenizer,
             fields=_FIELDS[self.sides],
             labels=None if labels is None else self.head.labels,
             unknown_words="drop_word",
-            max_length=self.chosen["max_length"],
+            max_length=min(self.chosen["max_length"] or self.max_words, self.max_words),
             too_long="truncate",
             on_progress=on_progress,
         )
+        self._check_dropped(examples, count, what)
+        return examples
+
+    def _check_dropped(self, examples: Examples, count: int, what: str) -> None:
+        """Warns of examples without known words; raises an error if they are a whole class."""
+        dropped = count - len(examples)
+        if dropped and what == "y" and isinstance(self.head, Classifier):
+            left = np.unique(np.asarray(examples.labels, np.int64))
+            if gone := sorted(set(range(len(self.label_info))) - set(left.tolist())):
+                raise ValueError(
+                    f"{self.name}: no example of the class {self.label_info[gone[0]]!r} has known words"
+                )
+        if dropped > _DROPPED * count:
+            warnings.warn(
+                f"{self.name}: {dropped:,} of {count:,} examples are left out: a sentence of theirs has no "
+                "known word",
+                UserWarning,
+                stacklevel=6,  # at the call of `fit`
+            )
 
     def prepare(self, network: Any, examples: Examples) -> None:
         """As in the family."""

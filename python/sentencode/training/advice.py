@@ -16,18 +16,20 @@ _PARTS = 10  # of a run, whose mean losses are compared
 _GAIN = 0.05  # of the whole improvement
 
 
-def raised_loss(history: History) -> tuple[float, float, float] | None:
+def raised_loss(history: History, untrained: float) -> tuple[float, float, float] | None:
     """Return the losses of a run whose learning rate was too high: at the start, its peak, and at the end.
 
     Either the loss ends above the start, or it has been far above it and is not much below it now.
 
     Args:
         history: Of a run from the first step; of a resumed run nothing is known about the start.
+        untrained: Validation loss before the training; NaN if it is unknown. The first batch may have a lower
+            one by chance, where classes are weighted.
     """
     losses = np.array([step.loss for step in history.steps])
     if len(losses) < _STEPS or history.steps[0].step != 1:
         return None
-    start, later = float(losses[0]), losses[len(losses) // 2 :]
+    start, later = float(np.fmax(losses[0], untrained)), losses[len(losses) // 2 :]
     peak = max(float(part.mean()) for part in np.array_split(losses, _PARTS))
     above = [
         float(value - start) / abs(start) for value in (np.quantile(later, 0.25), peak, np.median(later))

@@ -6,6 +6,7 @@ import json
 import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,7 +15,7 @@ import numpy.typing as npt
 
 from sentencode import _core
 
-from ..cache import cache_dir
+from ..cache import cache_dir, limit_cache
 from ..checks import checked_bool, checked_int, checked_str
 from ..files import make_folder
 from ..text.inputs import Progress
@@ -206,7 +207,9 @@ class Examples:
                     "source can be read only once, so its examples have no name in the cache; pass path=, or "
                     "a list, a file, or a function that returns a new iterator"
                 )
-            path = make_folder(cache_dir() / "examples") / f"{key}.examples"
+            path = _cache_folder() / f"{key}.examples"
+            with suppress(OSError):  # it was used now
+                os.utime(path)
         builder = _core.ExampleBuilder(path, options, key)
         if builder.damage:
             warnings.warn(f"{builder.damage}; the examples are built again", UserWarning, stacklevel=2)
@@ -336,6 +339,21 @@ class Examples:
 def _reopened(path: str, numbers: npt.NDArray[np.uint32] | None) -> Examples:
     examples = Examples.open(path)
     return examples if numbers is None else examples.part(numbers)
+
+
+def _cache_folder() -> Path:
+    """The folder of the cache for examples, of which the oldest are removed."""
+    folder = cache_dir() / "examples"
+    try:
+        make_folder(folder)
+    except OSError as error:
+        raise OSError(
+            error.errno,
+            f"{error.strerror}: the cache folder of training examples; sentencode.set_cache_dir sets another",
+            str(folder),
+        ) from None
+    limit_cache(folder, "*.examples")
+    return folder
 
 
 def _for_field(what: str, value: Any, field: str) -> Any:

@@ -181,8 +181,8 @@ def distill(
     if penalty is None:
         if held_out.sentences == 0:
             raise ValueError(
-                f"too few of the {len(sample)} sentences have known words for some to be held out: "
-                "give more sentences, or a penalty"
+                f"none of the {len(sample)} sentences can be held out, which takes 20 of them with known "
+                "words: give more sentences, or a penalty"
             )
         with stage("choosing the penalty", progress, "penalties") as report:
             prior = _core.mapped(word_embeddings, train.moments(word_embeddings).map(ridge))

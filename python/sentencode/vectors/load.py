@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..cache import cache_dir
+from ..cache import cache_dir, limit_cache
 from ..checks import checked_int, checked_str, checked_words
 from ..errors import FormatError
 from ..files import as_name, make_folder, read_archive
@@ -31,7 +31,6 @@ __all__ = ["load"]
 _log = logging.getLogger("sentencode")
 _CACHED_FROM = 8_000_000  # bytes; smaller files are parsed as fast as they are found in the cache
 _FIRST_NAME = 200  # bytes of a zip archive that contain its first file's name
-_CACHE_BYTES = 16 << 30
 _CACHE_VERSION = 2  # of the parser
 
 Progress = Callable[[int, int], None]
@@ -166,17 +165,10 @@ def _clean_cache(new: Path) -> None:
     """Remove leftovers of killed writers, outdated files, and the oldest above the limit, unless in use."""
     _core.remove_leftovers(new.parent)
     path, options, _ = new.name.split("-")
-    entries = []
-    for file in new.parent.glob("*.vectors"):
-        if file != new and file.name.startswith(f"{path}-{options}-"):
+    for file in new.parent.glob(f"{path}-{options}-*.vectors"):
+        if file != new:
             _core.remove_unused(file)
-        with suppress(FileNotFoundError):  # another process cleans, too
-            info = file.stat()
-            entries.append((info.st_mtime_ns, info.st_size, file))
-    total = sum(size for _, size, _ in entries)
-    for _, size, file in sorted(entries):
-        if total > _CACHE_BYTES and _core.remove_unused(file):
-            total -= size
+    limit_cache(new.parent, "*.vectors")
 
 
 # --- NumPy archives and gensim's files

@@ -82,3 +82,12 @@ def test_teachers_without_pieces(files, tmp_path, fails):
     command = ["distill", str(files / "teacher.sentencode"), "--sentences", str(files / "text.txt")]
     command += ["--out", str(tmp_path / "out"), "--words", "wordpieces", "--quiet"]
     fails(command, "has no tokenizer of Hugging Face")
+
+
+def test_the_teacher_is_not_replaced(files, tmp_path, fails):
+    teacher, link = tmp_path / "teacher.sentencode", tmp_path / "link"
+    teacher.write_bytes((files / "teacher.sentencode").read_bytes())
+    link.symlink_to(teacher)
+    for out in (teacher, link):
+        command = ["distill", str(teacher), "--sentences", str(files / "text.txt"), "--out", str(out)]
+        fails([*command, "--overwrite", "--quiet"], f"{out} is an input", 2)

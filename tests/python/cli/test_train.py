@@ -175,7 +175,7 @@ def test_ctrl_c_saves_a_checkpoint_and_says_how_to_resume(folder, capsys, monkey
     assert "--stop-now: there is no checkpoint" in capsys.readouterr().err
     stopped = ["--stop-now", "--checkpoints", checkpoints, "--output", folder / "now.sentencode"]
     assert main(command(folder, *stopped)) == 0
-    assert "no steps were left" in capsys.readouterr().out
+    assert "no further steps" in capsys.readouterr().out
     assert se.load(folder / "now.sentencode").encode("a dog").any()
     assert main(command(folder, "--resume")) == 0
     assert "step 12" in capsys.readouterr().out
@@ -283,7 +283,7 @@ def test_existing_output_and_checkpoints(folder, capsys, fails):
     assert main(command(folder)) == 0
     fails(command(folder), "aae.sentencode: exists already; --overwrite replaces it")
     assert main(command(folder, "--overwrite")) == 0
-    assert "no steps were left" in capsys.readouterr().out
+    assert "no further steps" in capsys.readouterr().out
     assert main(command(folder, "--overwrite", "--set", "max_steps=14")) == 0  # further
     assert "step 14" in capsys.readouterr().out
     assert main(command(folder, "--overwrite", "--set", "hidden=4", "--set", "data.valid=../b.txt")) == 1
@@ -397,7 +397,7 @@ def test_a_restart_by_torchrun_does_not_begin_anew(folder, capsys, monkeypatch):
     monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "1")
     capsys.readouterr()
     assert main(command(folder, "--overwrite", "--fresh")) == 0
-    assert "no steps were left" in capsys.readouterr().out
+    assert "no further steps" in capsys.readouterr().out
 
 
 def test_checkpoints_note_all_that_decides(folder):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import sentencode as se
+from sentencode import cache as cache_module
 from sentencode.files import whole_file
 from sentencode.vectors import load as load_module
 
@@ -122,7 +123,7 @@ def text_file(path, seed=0):
 def test_the_cache_is_bounded_and_keeps_files_in_use(cache, tmp_path, monkeypatch):
     used = se.WordVectors.load(text_file(tmp_path / "used"))
     size = os.path.getsize(used.path)
-    monkeypatch.setattr(load_module, "_CACHE_BYTES", 3 * size)
+    monkeypatch.setattr(cache_module, "_MOST_BYTES", 3 * size)
     for i in range(3):
         se.WordVectors.load(text_file(tmp_path / f"{i}", i + 1))
         time.sleep(0.01)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import enum
 import itertools
 import os
 import pickle
@@ -398,3 +399,51 @@ def test_few_pairs_are_learnt_as_by_logistic_regression():
     regression = LogisticRegression(C=10, max_iter=1000).fit(features(pairs), y)
     least = regression.score(features(list(test.pairs)), test.labels) - 0.02
     assert se.TrainedAverage(encoder).fit(pairs, y).score(list(test.pairs), list(test.labels)) > least
+
+
+def test_equal_examples_are_held_out_together():
+    sentences, y = opinions(30)
+    encoder = se.TrainedAverage(VECTORS).fit(sentences * 20, [*y] * 20)
+    alone = se.TrainedAverage(VECTORS).fit(sentences, y)
+    assert encoder.trials_[0].accuracy == pytest.approx(alone.trials_[0].accuracy, abs=0.2)
+    assert encoder.trials_[0].accuracy < 0.9
+
+
+@pytest.mark.parametrize("fraction", [0.1, 0.3, 0.4, 0.5])
+def test_the_fraction_of_validation(fraction):
+    encoder = se.TrainedAverage(VECTORS, validation_fraction=fraction)
+    ((train, held_out),) = encoder._splits(None, np.arange(200))
+    assert (len(train), len(held_out)) == (200 - 200 * fraction, 200 * fraction)
+
+
+@pytest.mark.parametrize("count", [1, 499])
+def test_labels_are_counted(trained, count):
+    sentences, y = opinions(500, seed=1)
+    with pytest.raises(ValueError, match=f"y must have a label for each of 500 examples, got {count}"):
+        trained.score(sentences, y[:count])
+
+
+def test_no_examples(trained):
+    assert trained.predict([]).shape == (0,)
+    assert trained.predict_proba([]).shape == (0, 2)
+
+
+def test_labels_of_other_types():
+    class Side(str, enum.Enum):
+        one, other = "up", "down"
+
+    sentences, y = opinions(60)
+    expected = se.TrainedAverage(VECTORS).fit(sentences, y)
+    names = [Side(name) for name in y]
+    for labels in (names, iter(y), [str(name) for name in y]):
+        encoder = se.TrainedAverage(VECTORS).fit(sentences, labels)
+        assert encoder.classes_.tolist() == ["down", "up"]
+        np.testing.assert_array_equal(encoder.encode(sentences), expected.encode(sentences))
+
+
+def test_scores_outside_the_range_are_refused():
+    examples, y = pairs(40)
+    with pytest.raises(ValueError, match=r"y\[\d+\] is 5, outside low=0 to high=1 of CosineRegression"):
+        se.TrainedAverage(VECTORS, head="CosineRegression").fit(examples, 4 * y + 1)
+    head = {"kind": "CosineRegression", "low": 1, "high": 5}
+    assert se.TrainedAverage(VECTORS, head=head).fit(examples, 4 * y + 1).predict(examples).max() <= 5

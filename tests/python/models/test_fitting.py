@@ -117,8 +117,8 @@ def test_a_training_with_more_time_continues(tmp_path):
 
 
 def examples_of(count, labels, folder):
-    vocabulary = se.Vocabulary({"a": 1})
-    rows = list(zip(["a"] * count, labels, strict=True))
+    vocabulary = se.Vocabulary(dict.fromkeys("0123456789", 1))
+    rows = [(" ".join(str(i)), label) for i, label in zip(range(count), labels, strict=True)]
     return Examples.build(rows, vocabulary, path=folder / "file", fields=("tokens",), labels="int64")
 
 
@@ -132,7 +132,7 @@ def test_each_class_gets_its_share(tmp_path):
     again = held_out(examples, 0.1, seed=0, stratify=True)[1]
     other = held_out(examples, 0.1, seed=1, stratify=True)[1]
     assert again.numbers.tolist() == valid.numbers.tolist() != other.numbers.tolist()
-    assert len(valid[3]["tokens"]) == 1
+    assert valid[3]["tokens"].tolist() == [int(digit) for digit in str(valid.numbers[3])]
     assert valid[3]["label"] == valid.labels[3]
 
 
@@ -142,6 +142,17 @@ def test_each_class_gets_its_share(tmp_path):
 def test_small_sets_hold_out_a_larger_share(count, expected, tmp_path):
     parts = held_out(examples_of(count, [0, 1] * (count // 2) + [0] * (count % 2), tmp_path), 0.1, seed=0)
     assert (0 if parts is None else len(parts[1])) == expected
+
+
+def test_equal_examples_are_held_out_together(tmp_path):
+    rows = [(" ".join(str(i % 40)), i % 40 % 2) for i in range(400)]
+    options = {"fields": ("tokens",), "labels": "int64", "path": tmp_path / "file"}
+    examples = Examples.build(rows, se.Vocabulary(dict.fromkeys("0123456789", 1)), **options)
+    train, valid = held_out(examples, 0.1, seed=0, stratify=True)
+    assert len(valid) == 80  # a fifth of 40 different ones, ten of each
+    assert not {i % 40 for i in train.numbers} & {i % 40 for i in valid.numbers}
+    (tmp_path / "few").mkdir()
+    assert held_out(examples_of(12, range(12), tmp_path / "few"), 0.1, seed=0, stratify=True) is None
 
 
 def test_consecutive_sentences_are_held_out_together(tmp_path):
@@ -386,6 +397,12 @@ def test_no_better_than_the_majority_class():
     assert kinds(fit={"valid": 0.2}) == set()
 
 
+def test_weighted_classes_are_validated_by_the_weighted_loss():
+    weighted = se.GeneralizedPooling(VECTORS, head=se.Classifier(class_weight="balanced"))
+    assert weighted.settings()["metric"] == "loss"
+    assert se.GeneralizedPooling(VECTORS).settings()["metric"] == "accuracy"
+
+
 def test_a_rate_that_is_too_high():
     for rate in (1.0, 30.0):
         assert kinds(learning_rate=rate, clip_norm=None) == {errors.LearningRateWarning}
@@ -420,12 +437,15 @@ def test_signs_in_a_history():
     assert recent_gain(steps(falling), [3.0, 2.0, 1.0], 4.0) == (2.0, 1.0)
     for scores in ([3.0, 1.0, 2.0], [2.0, 1.0, 0.99], [3.0, 2.0], [3.0, 1.0, np.nan]):
         assert recent_gain(steps(falling), scores, 4.0) is None
-    assert raised_loss(steps(rising)) is not None
+    assert raised_loss(steps(rising), np.nan) is not None
     for losses in (falling, flat, chance, rising[:40]):
-        assert raised_loss(steps(losses)) is None
+        assert raised_loss(steps(losses), np.nan) is None
+    weighted = np.concatenate([[0.37], chance])  # without an example of the rare class in the first batch
+    assert raised_loss(steps(weighted), np.nan) is not None
+    assert raised_loss(steps(weighted), 0.69) is None
     resumed = steps(rising)
     resumed.steps = resumed.steps[1:]
-    assert raised_loss(resumed) is None
+    assert raised_loss(resumed, np.nan) is None
 
 
 # --- Checkpoints --------------------------------------------------------------------------------------------

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 import json
 import pickle
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -430,6 +432,52 @@ def test_examples_may_be_arrays_frames_and_tokens():
         np.testing.assert_array_equal(embedding, embeddings[0])
     single = [text.split() for text in SINGLE]
     assert unfitted("own", "sentences").fit(single, [0, 1] * 3).predict(single).shape == (6,)
+
+
+def test_training_reads_as_many_words_as_encoding():
+    """The last word decides the class, and is beyond the words that encoding reads."""
+    texts = [f"{'the cat ' * 4}{word}" for word in ("sat", "ran") * 30]
+    options = {"hidden": 4, "character_filters": 2, "max_steps": 40, "learning_rate": 0.05, "device": "cpu"}
+    for max_words, expected in ((8, 0.5), (9, 1.0)):
+        encoder = se.GeneralizedPooling(VECTORS, max_words=max_words, stop_after=None, **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", se.errors.TrainingWarning)
+            encoder.fit(texts, ["a", "b"] * 30, valid=(texts, ["a", "b"] * 30))
+        assert encoder.score(texts, ["a", "b"] * 30) == expected
+        assert max(one.accuracy for one in encoder.history_.validations) == expected
+
+
+def test_examples_without_known_words_are_counted():
+    options = {"hidden": 4, "max_steps": 3, "device": "cpu", "head": "Classifier"}
+    labels = ["yes", "no"] * 20
+    texts = ["the cat", "a dog"] * 18 + ["@", "#"] * 2
+    with pytest.warns(UserWarning, match="4 of 40 examples are left out"):
+        se.RNNCNN(VECTORS, **options).fit(texts, labels)
+    labels[-4:] = ["maybe"] * 4
+    with pytest.raises(ValueError, match="no example of the class 'maybe' has known words"):
+        se.RNNCNN(VECTORS, **options).fit(texts, labels)
+
+
+class Kind(str, enum.Enum):
+    """Labels as some libraries have them."""
+
+    good, bad = "fine", "poor"
+
+
+@pytest.mark.parametrize("labels", [[Kind.good, Kind.bad] * 3, torch.tensor([1, 2] * 3), iter("ab" * 3)])
+def test_kinds_of_labels(labels):
+    encoder = unfitted("own", "sentences").fit(SINGLE, labels)
+    expected = {"Tensor": [1, 2], "list": ["fine", "poor"]}.get(type(labels).__name__, ["a", "b"])
+    assert encoder.classes_.tolist() == expected
+
+
+def test_labels_are_counted():
+    encoder = unfitted("own", "sentences").fit(SINGLE, LABELS)
+    for method in (encoder.score, encoder.confusion_matrix):
+        with pytest.raises(ValueError, match="y must have a label for each of 6 examples, got 1"):
+            method(SINGLE, LABELS[:1])
+    assert encoder.predict([]).tolist() == []
+    assert encoder.predict_proba([]).shape == (0, 2)
 
 
 def test_long_texts_are_truncated():
