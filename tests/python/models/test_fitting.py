@@ -285,6 +285,7 @@ def test_who_sees_messages(interactive, capsys, monkeypatch):
     assert ("GeneralizedPooling: training loss" in shown) == interactive
     assert ("train:" in shown) == interactive
     fitted(fit={**fit, "show_progress_bar": False}, max_epochs=1)
+    monkeypatch.setattr(progress, "DELAY", 60)
     fitted(max_steps=1)  # it is fast
     assert not capsys.readouterr().err
 
