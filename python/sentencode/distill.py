@@ -37,16 +37,16 @@ class Student(distillation.Student):
     def encoder(self) -> Average:
         """The student: the average of its vectors, with its tokenizer."""
         encoder = Average(self.vectors, tokenizer=self.tokenizer)
-        encoder.facts = self._facts()
+        encoder._card = self.vectors, self._known()
         return encoder
 
-    def _facts(self) -> dict[str, str]:
+    def _known(self) -> dict[str, str]:
         """What is known of it, for the model card of `encoder.export`."""
         fitted = f"{self.sentences:,} sentences."
         if self.cosine is not None:
             fitted += (
                 f" On others, its embeddings have a mean cosine of {self.cosine:.2f} with the teacher's, "
-                "less their mean."
+                "after subtracting their mean."
             )
         return {"sentences": fitted} | ({} if self.teacher is None else {"teacher": self.teacher})
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .checks import checked_float
+from .checks import array_of, checked_float
 from .text.inputs import one_column
 
 __all__ = [
@@ -67,7 +67,7 @@ def class_weights(weight: Any, labels: npt.NDArray[np.int64], classes: list[Any]
 def _names(y: Any, what: str) -> list[Any]:
     if y is None:
         raise ValueError(f"a Classifier needs labels: {what} is None")
-    labels = [plain_name(name) for name in listed(y, what)]
+    labels = [plain_name(name) for name in _listed(y, what)]
     for i, name in enumerate(labels):
         if isinstance(name, float) and name.is_integer():
             if abs(name) > _EXACT:
@@ -86,18 +86,18 @@ def _names(y: Any, what: str) -> list[Any]:
     return labels
 
 
-def listed(y: Any, what: str) -> Any:
+def _listed(y: Any, what: str) -> Any:
     """Labels as a list, also those of a column, an array, a tensor or an Arrow array."""
     y = one_column(y, what)
     if hasattr(y, "detach"):
-        y = y.detach().cpu().numpy()
+        y = array_of(y)
     if hasattr(y, "to_pylist"):
         return y.to_pylist()
     return y.tolist() if isinstance(y, np.ndarray) else y
 
 
 def plain_name(name: Any) -> Any:
-    """Return a class's name as a str or int of Python, also that of an enumeration; others unchanged."""
+    """Return a class's name as an object of Python: of an enumeration, its value."""
     if isinstance(name, np.generic):
         name = name.item()
     if isinstance(name, str) and type(name) is not str:
@@ -124,13 +124,14 @@ def check_count(labels: Any, count: int, what: str) -> None:
 
 
 def check_range(values: npt.NDArray[Any], what: str, low: float, high: float) -> None:
-    """Raises a ValueError if a score of `CosineRegression` is not in its range."""
-    outside = np.flatnonzero((values < low) | (values > high))
+    """Raises a ValueError if a score of `CosineRegression` is that of no cosine, -1 to 1."""
+    # Cosines that are computed exceed 1 by rounding.
+    outside = np.flatnonzero(np.abs(values - low) > (1 + 1e-5) * (high - low))
     if len(outside):
         i = outside[0]
         raise ValueError(
-            f"{what}[{i}] is {values[i]:g}, outside low={low:g} to high={high:g} of CosineRegression: give "
-            "its head the range of the scores"
+            f"{what}[{i}] is {values[i].item()!r}, but CosineRegression has low={low:g}, the score of the "
+            f"cosine 0, and high={high:g}, that of 1: set both to the range of the scores"
         )
 
 
@@ -141,7 +142,7 @@ def scores(y: Any, what: str, axes: int) -> npt.NDArray[np.float64]:
         raise ValueError(f"{what} must be {kind}, got None")
     if axes == 1:
         y = one_column(y, what)
-    values = np.asarray(y.detach().cpu() if hasattr(y, "detach") else y)
+    values = array_of(y) if hasattr(y, "detach") else np.asarray(y)
     if values.ndim != axes or values.dtype.kind not in "iuf":
         raise ValueError(f"{what} must be {kind}, got {values.dtype} {list(values.shape)}")
     if not np.isfinite(values).all():

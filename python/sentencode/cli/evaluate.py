@@ -186,6 +186,8 @@ def _candidates(options: argparse.Namespace) -> list[_Candidate]:
         if name not in _BASELINES:
             raise UsageError(f"--baseline: expected one of {', '.join(_BASELINES)}, got {name!r}")
         candidates.append(_Candidate(f"--baseline {name}", name, partial(baseline, name)))
+    if options.trust_tokenizer and not options.encoder:
+        raise UsageError("--trust-tokenizer requires --encoder")
     if not candidates:
         raise UsageError("nothing to evaluate: give --encoder, --rows with --sentences, or --baseline")
     return candidates

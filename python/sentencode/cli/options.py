@@ -16,7 +16,7 @@ __all__ = [
 ]
 
 
-# Of commands that load an encoder.
+# An option of commands that load an encoder.
 TRUST = {
     "--trust-tokenizer": (
         False,

@@ -87,7 +87,7 @@ class Average(LinearEncoder):
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        more = {name: self.__dict__[name] for name in ("_resolved", "facts") if name in self.__dict__}
+        more: dict[str, Any] = {k: v for k, v in vars(self).items() if k in ("_resolved", "_card")}
         return {**self.get_params(deep=False), **more}
 
     def _linear(self, rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:

@@ -40,9 +40,9 @@ class LinearEncoder(CoreEncoder):
     """An encoder of weighted word vectors: `Average`, `SIF`, `USIF`, `LAES` or `TrainedAverage`."""
 
     frequencies: Any
-    facts: Mapping[
-        str, str
-    ] = {}  # what is known of it, for the model card: keys of `static_models.card.FACTS`
+
+    # Word vectors, and what is known of them for the model card: keys of `static_models.card.FACTS`.
+    _card: tuple[WordVectors, dict[str, str]] | None = None
 
     # Defined by each class.
 
@@ -129,7 +129,7 @@ class LinearEncoder(CoreEncoder):
         Warns:
             UserWarning: The tokenizer cannot be imported by its name, and must be passed to `load`.
         """
-        model = self._described_model()
+        model = self._described_model(card=True)
         self._check_tokenizer_name()
         model.save(_core.link_target(as_name(path)), vectors=vectors, statistics=statistics)
 
@@ -229,26 +229,33 @@ class LinearEncoder(CoreEncoder):
             bool(tokenizer.core(lowercase=not vectors.cased).lowercase),
             self._options().get("normalize") is True,
             self._export_notes,
-            self.facts or (BUILT_IN if vectors.fingerprint == WordVectors.default().fingerprint else {}),
+            self._known(),
         )
+
+    def _known(self) -> Mapping[str, str]:
+        """What is known of the word vectors, for the model card."""
+        vectors = self._word_vectors
+        if self._card is not None and self._card[0]._core is vectors._core:
+            return self._card[1]
+        return BUILT_IN if vectors.fingerprint == WordVectors.default().fingerprint else {}
 
     def _linear(self, rows: Floats) -> Floats:
         """The rows after all that the encoder does to a mean, which must be linear."""
         name = type(self).__name__
         raise NotImplementedError(f"{name}.export: {name} is not an average of rows; Average, SIF, USIF are")
 
-    def _described_model(self) -> Any:
-        """The model with the parameters for saving."""
-        model = self._fitted_model()
-        model.params = json.dumps(self._config())
+    def _described_model(self, *, card: bool = False) -> Any:
+        """The model with the parameters for saving, and perhaps what is known for the model card."""
+        model, config = self._fitted_model(), self._config()
+        if card and self._card is not None and self._card[0]._core is self._fitted_vectors._core:
+            config["card"] = self._card[1]
+        model.params = json.dumps(config)
         return model
 
     def _config(self) -> dict[str, Any]:
         """The parameters for JSON, without vectors and weights."""
         config = {k: v for k, v in self.get_params(deep=False).items() if k not in self._unsaved}
         config["tokenizer"] = self._tokenizer().to_config(content=False)
-        if self.facts:
-            config["facts"] = dict(self.facts)
         return {name: plain(value) for name, value in config.items()}
 
     def _identity(self) -> Any:
@@ -257,16 +264,16 @@ class LinearEncoder(CoreEncoder):
     @classmethod
     def _read_params(cls, model: Any) -> dict[str, Any]:
         """The parameters in a file. `_from_model` checks their values."""
-        params = {"facts": {}, **cls._added, **parsed_params(model)}
-        return checked_keys(cls, params, (set(cls._defaults()) - cls._unsaved) | cls._in_files | {"facts"})
+        params = {"card": {}, **cls._added, **parsed_params(model)}
+        return checked_keys(cls, params, (set(cls._defaults()) - cls._unsaved) | cls._in_files | {"card"})
 
     @classmethod
     def _from_model(cls, model: Any, params: dict[str, Any], tokenizer: Tokenizer, *, trust: bool) -> Any:
         """Wrap an encoder of the core that was read from a file."""
         params = dict(params)
-        facts = params.pop("facts")
-        if not isinstance(facts, dict) or not all(isinstance(fact, str) for fact in facts.values()):
-            raise ValueError(f"params: facts must be an object of strings, got {facts!r:.60}")
+        card = params.pop("card")
+        if not isinstance(card, dict) or not all(isinstance(fact, str) for fact in card.values()):
+            raise ValueError(f"params: card must be an object of strings, got {card!r:.60}")
         lowercase = params["lowercase"]
         if lowercase != "auto":
             if tokenizer.lowercase not in ("auto", lowercase):
@@ -277,7 +284,7 @@ class LinearEncoder(CoreEncoder):
             **{**params, "tokenizer": tokenizer, **cls._weights_of(model, params)},
         )
         encoder._weights()
-        encoder.facts = checked_facts(facts)
+        encoder._card = (encoder._word_vectors, checked_facts(card)) if card else None
         config = {name: getattr(model, name) for name in ("components", "normalize") if hasattr(model, name)}
         config = getattr(model, "options", config)
         for name, value in encoder._options().items():

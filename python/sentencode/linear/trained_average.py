@@ -13,9 +13,10 @@ import numpy.typing as npt
 from .. import _core
 from ..checks import checked_bool, checked_float, checked_int
 from ..errors import NotFittedError
+from ..groups import groups_of, held_out_groups, keys_of
 from ..labels import check_count, class_array, class_ids, scores
 from ..progress import progress, say
-from ..text.sides import groups_of, is_empty, sides_of
+from ..text.sides import is_empty, sides_of
 from ..text.tokenizer import Tokenizer
 from ..vectors import Vectors, WordVectors
 from .base import LinearEncoder
@@ -339,7 +340,7 @@ class TrainedAverage(LinearEncoder):
             )
         n = len(sides[0])
         if held_out_sides is None:
-            splits = self._splits(labels if kind == "Classifier" else None, groups_of(sides))
+            splits = self._splits(labels if kind == "Classifier" else None, groups_of(keys_of(sides)))
         else:
             sides = [[*a, *b] for a, b in zip(sides, held_out_sides, strict=True)]
             labels = np.concatenate([labels, more])
@@ -407,33 +408,32 @@ class TrainedAverage(LinearEncoder):
         }
 
     def _splits(self, labels: Floats | None, groups: Indices) -> list[Split]:
-        """Examples to train on and to hold out: of classes equal shares, equal examples together."""
-        n = len(groups)
-        if n < 2:
-            raise ValueError(f"TrainedAverage: fit needs two examples or more, got {n}")
-        first = np.unique(groups, return_index=True)[1]
-        if 1 < len(first) < n:
-            distinct = self._splits(None if labels is None else labels[first], np.arange(len(first)))
-            return [
-                (np.flatnonzero(np.isin(groups, train)), np.flatnonzero(np.isin(groups, held_out)))
-                for train, held_out in distinct
-            ]
+        """Examples to train on and to hold out: equal fractions of the classes, equal examples together."""
+        if len(groups) < 2:
+            raise ValueError(f"TrainedAverage: fit needs two examples or more, got {len(groups)}")
+        ids = None if labels is None else labels.argmax(axis=1)
+        begins = np.unique(groups, return_index=True)[1]
+        if len(begins) == 1:
+            groups, begins = np.arange(len(groups)), np.arange(len(groups))
+        splits = []
+        for chosen in self._chosen_groups(None if ids is None else ids[begins], len(begins)):
+            held_out = held_out_groups(groups, chosen, ids)
+            if not held_out.any():
+                held_out = held_out_groups(groups, chosen)
+            splits.append((np.flatnonzero(~held_out), np.flatnonzero(held_out)))
+        return splits
+
+    def _chosen_groups(self, ids: Indices | None, n: int) -> Iterator[Indices]:
+        """Yield groups to hold out, of `n` with the classes `ids`."""
         few = self.validation_fraction is None and n < _FEW
         fraction = 0.1 if self.validation_fraction is None else self.validation_fraction
         step = max(2, min(_PARTS, n // 2) if few else 1 / fraction, -(-n // _MOST_HELD_OUT))
         order = np.random.default_rng(self.seed).permutation(n)
-        if labels is not None:
-            order = order[np.argsort(labels[order].argmax(axis=1), kind="stable")]
-        splits = []
+        if ids is not None:
+            order = order[np.argsort(ids[order], kind="stable")]
         for first in range(min(int(step), n)) if few else [min(step // 2, n - 1)]:
-            held_out = np.zeros(n, np.bool_)
-            held_out[order[np.arange(first, n, step).astype(np.int64)]] = True
-            if labels is not None:  # a class is not held out as a whole
-                ids = labels.argmax(axis=1)
-                rest = held_out & np.isin(ids, ids[~held_out])
-                held_out = rest if rest.any() else held_out
-            splits.append((np.flatnonzero(~held_out), np.flatnonzero(held_out)))
-        return splits
+            positions = (first + step * np.arange(n)).astype(np.int64)
+            yield order[positions[positions < n]]
 
     def _adopt_trained(
         self, training: TableTraining, initial: WordVectors, ids: Indices, tokenizer: Tokenizer, learnt: Any
@@ -490,7 +490,7 @@ class TrainedAverage(LinearEncoder):
         content = self._described_model().to_bytes(statistics=False)
         return self._fitted_vectors.fingerprint, content
 
-    def _described_model(self) -> Any:
+    def _described_model(self, *, card: bool = False) -> Any:
         if not self.fitted:
             raise NotFittedError("this TrainedAverage has not been fitted: call fit with labelled sentences")
-        return super()._described_model()
+        return super()._described_model(card=card)

@@ -107,7 +107,9 @@ class FitReport(Callback):
         seconds = time.perf_counter() - self.begin
         if seconds < self.delay or trainer.rank != 0:
             return
-        steps = f"{trainer.step:,} steps" + f", {self.done:,} of them now" * (self.done < trainer.step)
+        steps = f"{trainer.step:,} steps"
+        if self.done < trainer.step:
+            steps += f", {self.done:,} of them in this run"
         finite = [score for score in scores if not math.isnan(score)]
         if finite:
             name, other = {

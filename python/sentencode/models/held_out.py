@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
+from ..groups import groups_of, held_out_groups
 from ..training import Examples
 
 __all__ = ["held_out"]
@@ -15,6 +14,7 @@ Numbers = npt.NDArray[np.int64]
 _LEAST, _MOST = 50, 10_000  # examples
 _MOST_SENTENCES = 2_000  # without labels: the loss of their tens of thousands of words varies little
 _BLOCKS = 20  # at least, of consecutive sentences
+_MOST_GROUPED = 1_000_000  # examples; in larger data, equal ones hardly matter
 
 
 def held_out(
@@ -23,7 +23,7 @@ def held_out(
     """Return the examples to train on and those to validate on; None if there are too few.
 
     A fraction that is less than 50 examples becomes 50, but at most a fifth of all; the maximum is 10,000,
-    and 2,000 in blocks. Unless in blocks, equal examples count as one, and are held out together.
+    and 2,000 in blocks. Otherwise equal examples count as one and are held out together.
 
     Args:
         examples: All examples.
@@ -33,33 +33,44 @@ def held_out(
         blocks: Whether to hold out blocks of consecutive examples, as the next sentences of one example may
             be an example themselves.
     """
-    groups = np.arange(len(examples)) if blocks else _groups(examples)
-    first = np.unique(groups, return_index=True)[1]
-    n = len(first)
-    count = min(max(round(fraction * n), min(_LEAST, n // 5)), _MOST_SENTENCES if blocks else _MOST, n // 2)
-    if n < 10 or fraction == 0:
+    if len(examples) < 10 or fraction == 0:
         return None
     random = np.random.default_rng(seed)
-    if stratify:
-        labels = examples.labels
-        assert labels is not None
-        numbers = _of_each_class(labels.astype(np.int64)[first], count, random)
-    else:
-        size = max(1, count // _BLOCKS) if blocks else 1
+    if blocks:
+        n = len(examples)
+        count = min(_count(n, fraction), _MOST_SENTENCES)
+        size = max(1, count // _BLOCKS)
         begins = random.permutation(-(-n // size))[: -(-count // size)] * size
         numbers = (begins[:, None] + np.arange(size)).ravel()
-        numbers = numbers[numbers < n]
-    if len(numbers) == 0:  # each class has one example
+        is_held = np.zeros(n, np.bool_)
+        is_held[numbers[numbers < n]] = True
+    else:
+        groups = _groups(examples)
+        begins = np.unique(groups, return_index=True)[1]
+        if len(begins) < 10:
+            return None
+        count = _count(len(begins), fraction)
+        labels = None if examples.labels is None else examples.labels.astype(np.int64)
+        if stratify:
+            assert labels is not None
+            is_held = held_out_groups(groups, _of_each_class(labels[begins], count, random), labels)
+        else:
+            is_held = held_out_groups(groups, random.permutation(len(begins))[:count])
+    if not is_held.any():  # each class has one example
         return None
-    is_held = np.isin(groups, numbers)
     return examples.part(np.flatnonzero(~is_held)), examples.part(np.flatnonzero(is_held))
 
 
+def _count(n: int, fraction: float) -> int:
+    """How many of n examples are held out."""
+    return min(max(round(fraction * n), min(_LEAST, n // 5)), _MOST, n // 2)
+
+
 def _groups(examples: Examples) -> Numbers:
-    """The number of each example's group of equal ones, in the order of the first."""
-    groups: dict[Any, int] = {}
-    keys = (tuple(one[field].tobytes() for field in examples.fields) for one in examples)
-    return np.array([groups.setdefault(key, len(groups)) for key in keys], np.int64)
+    """Group of each example; of very many, each is a group of its own."""
+    if len(examples) > _MOST_GROUPED:
+        return np.arange(len(examples))
+    return groups_of(tuple(one[field].tobytes() for field in examples.fields) for one in examples)
 
 
 def _of_each_class(labels: Numbers, count: int, random: np.random.Generator) -> Numbers:

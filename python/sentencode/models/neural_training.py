@@ -198,6 +198,8 @@ class EncoderTraining:
             try:
                 return train, task.examples(valid, labels, None)
             except ValueError as error:
+                if "valid" in str(error):
+                    raise
                 raise ValueError(f"valid: {error}") from error
         head = task.head if isinstance(task, Supervised) else None
         options = {"stratify": isinstance(head, Classifier), "blocks": head is None}

@@ -14,6 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from .. import _nn
+from ..checks import checked_int
+from ..distributed import communicator as all_processes
 from ..labels import check_count
 from ..nn.module import in_core
 from ..text.vocabulary import Vocabulary
@@ -30,7 +32,7 @@ _FIELDS: dict[int, tuple[str, ...]] = {
 }
 
 
-_DROPPED = 0.01  # share of examples without known words from which on it warns
+_DROPPED = 0.01  # fraction of examples without known words above which a warning is issued
 
 
 class SupervisedModel(nn.Module):
@@ -161,12 +163,17 @@ class Supervised(Task):
             fields=_FIELDS[self.sides],
             labels=None if labels is None else self.head.labels,
             unknown_words="drop_word",
-            max_length=min(self.chosen["max_length"] or self.max_words, self.max_words),
+            max_length=self._max_length(),
             too_long="truncate",
             on_progress=on_progress,
         )
         self._check_dropped(examples, count, what)
         return examples
+
+    def _max_length(self) -> int:
+        """Maximal number of words of a training sentence: encoding reads no more either."""
+        length = self.chosen["max_length"]
+        return self.max_words if length is None else min(checked_int("max_length", length, 1), self.max_words)
 
     def _check_dropped(self, examples: Examples, count: int, what: str) -> None:
         """Warns of examples without known words; raises an error if they are a whole class."""
@@ -177,10 +184,11 @@ class Supervised(Task):
                 raise ValueError(
                     f"{self.name}: no example of the class {self.label_info[gone[0]]!r} has known words"
                 )
-        if dropped > _DROPPED * count:
+        if dropped > _DROPPED * count and all_processes().rank == 0:
+            kind = "training" if what == "y" else "validation"
             warnings.warn(
-                f"{self.name}: {dropped:,} of {count:,} examples are left out: a sentence of theirs has no "
-                "known word",
+                f"{self.name}: {dropped:,} of {count:,} {kind} examples are left out, because one of their "
+                "sentences has no known word",
                 UserWarning,
                 stacklevel=6,  # at the call of `fit`
             )

@@ -29,7 +29,7 @@ _Send = Callable[[_Message], Awaitable[None]]
 _JSON, _METRICS = "application/json", "text/plain; version=0.0.4; charset=utf-8"
 _ROUTES = {"/v1/embeddings": "POST", "/v1/models": "GET", "/health": "GET", "/metrics": "GET"}
 _TIMEOUT = 60.0  # seconds for a client to send its request, and to receive the response
-_SMALL = 1 << 16  # bytes of a response that are buffered
+_PART = 1 << 18  # bytes of a response that are sent at once
 
 # Estimated memory of a request; of a byte of its body, with its text; of a byte of its embeddings, with the
 # response.
@@ -106,7 +106,7 @@ class App:
             status, headers, body = await self._answer(path, scope, receive, memory)
             start = {"type": "http.response.start", "status": status, "headers": _encoded(headers, body)}
             await send(start)
-            await asyncio.wait_for(_send_body(send, body), _TIMEOUT)
+            await _send_body(send, body)
             known = path if path in _ROUTES else "other"
             self.metrics.add_request(known, status, time.perf_counter() - begin)
         except _DisconnectedError:
@@ -265,12 +265,16 @@ async def _disconnect(receive: _Receive) -> None:
 
 
 async def _send_body(send: _Send, body: bytes) -> None:
-    """Sends the body of a response, and waits until the client has received all but a small part."""
-    if len(body) > _SMALL:
-        # A server buffers a message, and waits only before the next one.
-        await send({"type": "http.response.body", "body": body, "more_body": True})
-        body = b""
-    await send({"type": "http.response.body", "body": body})
+    """Sends the body of a response in parts: a server buffers one, and waits before the next one.
+
+    Raises:
+        TimeoutError: The client did not receive a part in time.
+    """
+    view = memoryview(body)
+    for begin in range(0, max(1, len(body)), _PART):
+        end = begin + _PART
+        message = {"type": "http.response.body", "body": bytes(view[begin:end]), "more_body": end < len(body)}
+        await asyncio.wait_for(send(message), _TIMEOUT)
 
 
 def _encoded(headers: dict[str, str], body: bytes) -> list[tuple[bytes, bytes]]:

@@ -64,7 +64,7 @@ class EncodingQueue:
         outcome: Any
         try:
             outcome = await asyncio.get_running_loop().run_in_executor(self._thread, self._encode, texts)
-        except (asyncio.CancelledError, KeyboardInterrupt, SystemExit):
+        except (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # also a panic of Rust, which is no Exception
             if len(jobs) > 1:  # the texts of one request must not fail the others

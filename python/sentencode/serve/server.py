@@ -36,7 +36,8 @@ def run(
 
     Raises:
         OSError: The address cannot be used.
-        ValueError: The port is not one.
+        TypeError: The port is not a whole number.
+        ValueError: It is not in 0 to 65535.
         ImportError: uvicorn is missing.
     """
     uvicorn: Any = require("uvicorn", "serve")
@@ -79,43 +80,47 @@ def _protocol() -> Any:
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
     class Protocol(H11Protocol):
-        """A connection with two timers, which run while the client should send, or read."""
+        """A connection with two timers: while a head is incomplete, and while the client does not read."""
 
-        _head: asyncio.TimerHandle | None = None
-        _reading: asyncio.TimerHandle | None = None
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            self._timers: dict[str, asyncio.TimerHandle] = {}
 
-        def _timer(self) -> asyncio.TimerHandle:
-            return self.loop.call_later(_TIMEOUT, self.transport.abort)
+        def _start(self, name: str, seconds: float = _TIMEOUT) -> None:
+            if name not in self._timers:
+                self._timers[name] = self.loop.call_later(seconds, self.transport.abort)
+
+        def _stop(self, name: str) -> None:
+            if (timer := self._timers.pop(name, None)) is not None:
+                timer.cancel()
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
-            self._head = self._timer()
+            self._start("idle", _IDLE)
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
-            if self.cycle is not None and not self.cycle.response_complete:  # the head is complete
-                self._head = _cancelled(self._head)
-            elif self._head is None:
-                self._head = self._timer()
+            self._stop("idle")
+            between = self.cycle is None or self.cycle.response_complete
+            if between and self.conn.trailing_data[0]:
+                self._start("head")
+            else:
+                self._stop("head")
 
         def pause_writing(self) -> None:
             super().pause_writing()
-            self._reading = self._timer()
+            self._start("reading")
 
         def resume_writing(self) -> None:
             super().resume_writing()
-            self._reading = _cancelled(self._reading)
+            self._stop("reading")
 
         def connection_lost(self, exc: Exception | None) -> None:
             super().connection_lost(exc)
-            self._head, self._reading = _cancelled(self._head), _cancelled(self._reading)
+            for name in list(self._timers):
+                self._stop(name)
 
     return Protocol
-
-
-def _cancelled(timer: asyncio.TimerHandle | None) -> None:
-    if timer is not None:
-        timer.cancel()
 
 
 def _listening(host: str, port: int) -> socket.socket:

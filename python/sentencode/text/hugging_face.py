@@ -151,12 +151,13 @@ def tokenize_batch(external: Any) -> Callable[[list[str]], list[list[str]]]:
         return lambda texts: [one.tokens for one in _encoded(external, texts)]
     external = _without_limits(external)
     external.post_processor = None  # adds special tokens, or repeats the text without bound
-    names = _tokens_by_id(external)
-    return lambda texts: [[names[i] for i in one.ids] for one in _encoded(external, texts)]
+    # Not `Encoding.tokens`, which has the text itself of unknown pieces and of some added tokens.
+    name = functools.lru_cache(maxsize=1 << 16)(external.id_to_token)
+    return lambda texts: [[name(i) for i in one.ids] for one in _encoded(external, texts)]
 
 
 class LimitedTokenizer:
-    """A tokenizer of the package `tokenizers` with the limits of a static model.
+    """A tokenizer of the package `tokenizers` with the options of a static model.
 
     Args:
         tokenizer: A `tokenizers.Tokenizer`, which is copied.
@@ -175,7 +176,7 @@ class LimitedTokenizer:
         self._inner = _without_limits(tokenizer)
         if max_tokens > 0:
             self._inner.enable_truncation(max_tokens)
-        self._names = _tokens_by_id(self._inner)
+        self._names = {i: token for token, i in self._inner.get_vocab().items()}
         if not keep_unknown:
             model = json.loads(self._content)["model"]
             unknown = model.get("unk_id")
@@ -199,11 +200,6 @@ def _without_limits(tokenizer: Any) -> Any:
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return tokenizer
-
-
-def _tokens_by_id(tokenizer: Any) -> dict[int, str]:
-    """Tokens by id. `Encoding.tokens` has the text instead, of unknown pieces and of some added tokens."""
-    return {i: token for token, i in tokenizer.get_vocab().items()}
 
 
 def _encoded(external: Any, texts: list[str]) -> Any:

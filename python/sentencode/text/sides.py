@@ -7,12 +7,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .corpus import Corpus
 from .inputs import column_names, to_batch
 
-__all__ = ["groups_of", "is_empty", "sides_of"]
+__all__ = ["is_empty", "sides_of"]
 
 _MOST = 3  # sentences of an example
 
@@ -60,11 +59,3 @@ def _check_tokens(rows: Iterable[Any]) -> None:
 def is_empty(sentences: Any) -> bool:
     """Whether there is no example, in a list or an array."""
     return not isinstance(sentences, str) and hasattr(sentences, "__len__") and len(sentences) == 0
-
-
-def groups_of(sides: Sequence[Sequence[Any]]) -> npt.NDArray[np.int64]:
-    """The number of each example's group: that of the first one with equal sentences, 0, 1, ... [n]."""
-    numbers: dict[Any, int] = {}
-    return np.array(
-        [numbers.setdefault(repr(row), len(numbers)) for row in zip(*sides, strict=True)], np.int64
-    )

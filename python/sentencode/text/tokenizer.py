@@ -46,7 +46,7 @@ class Tokenizer:
         name: Name under which a callable is saved, if it cannot be imported by its own name.
             `sentencode.load` does not import names in files unless it is asked to.
         keep_unknown: Whether to keep tokens such as `[UNK]`, which stand for unknown text. This and the
-            limits are for `"subwords"` only.
+            limits can be given for `"subwords"` only.
         max_tokens: Maximum of tokens of a text, unknown ones included; 0: no limit.
         max_characters: Maximum of characters of a text that are read; 0: no limit.
 
@@ -236,7 +236,7 @@ class Tokenizer:
         }
         if self._subwords is not None:
             config |= _options_of(self._subwords)
-        elif isinstance(self._external, hugging_face.LimitedTokenizer):
+        elif isinstance(self._external, hugging_face.LimitedTokenizer) and not self._name:
             config |= self._external.limits
         if (self._subwords is None or content) and (text := self._content()):
             config["content"] = text
@@ -310,10 +310,8 @@ class Tokenizer:
             return cls(split, **options)
         if external is None and content:
             external = hugging_face.saved_tokenizer(content, trust=trust, again=_AGAIN)
-            if limits:
-                external = hugging_face.LimitedTokenizer(
-                    external, **_checked_limits(**{**_NO_LIMITS, **limits})
-                )
+        if limits and hasattr(external, "no_truncation"):
+            external = hugging_face.LimitedTokenizer(external, **_checked_limits(**{**_NO_LIMITS, **limits}))
         if external is None:
             if not name:
                 raise ValueError(f"saved with a tokenizer that has no name; {_AGAIN}")

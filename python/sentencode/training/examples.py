@@ -208,8 +208,9 @@ class Examples:
                     "a list, a file, or a function that returns a new iterator"
                 )
             path = _cache_folder() / f"{key}.examples"
-            with suppress(OSError):  # it was used now
+            with suppress(OSError):  # the time of its last use
                 os.utime(path)
+            limit_cache(path.parent, "*.examples")
         builder = _core.ExampleBuilder(path, options, key)
         if builder.damage:
             warnings.warn(f"{builder.damage}; the examples are built again", UserWarning, stacklevel=2)
@@ -342,7 +343,7 @@ def _reopened(path: str, numbers: npt.NDArray[np.uint32] | None) -> Examples:
 
 
 def _cache_folder() -> Path:
-    """The folder of the cache for examples, of which the oldest are removed."""
+    """The folder of the cache for examples."""
     folder = cache_dir() / "examples"
     try:
         make_folder(folder)
@@ -352,7 +353,6 @@ def _cache_folder() -> Path:
             f"{error.strerror}: the cache folder of training examples; sentencode.set_cache_dir sets another",
             str(folder),
         ) from None
-    limit_cache(folder, "*.examples")
     return folder
 
 

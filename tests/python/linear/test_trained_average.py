@@ -409,11 +409,32 @@ def test_equal_examples_are_held_out_together():
     assert encoder.trials_[0].accuracy < 0.9
 
 
-@pytest.mark.parametrize("fraction", [0.1, 0.3, 0.4, 0.5])
+def test_a_frequent_example_is_trained_on():
+    groups = np.concatenate([np.zeros(500, int), np.arange(1, 501)])
+    for seed in range(10):
+        for _, held_out in se.TrainedAverage(VECTORS, validation_fraction=0.2, seed=seed)._splits(
+            None, groups
+        ):
+            assert 90 <= len(held_out) <= 110
+
+
+def test_no_class_is_held_out_as_a_whole():
+    """Classes of equal examples differ from that of the first one."""
+    groups, ids = np.repeat(np.arange(40), 2), np.tile([0, 1], 40)
+    labels = np.eye(2, dtype=np.float32)[ids]
+    for seed in range(10):
+        for train, held_out in se.TrainedAverage(VECTORS, seed=seed)._splits(labels, groups):
+            assert set(ids[train]) == {0, 1}
+            assert not set(groups[train]) & set(groups[held_out])
+
+
+@pytest.mark.parametrize("fraction", [0.07, 0.1, 0.3, 0.4, 0.5])
 def test_the_fraction_of_validation(fraction):
     encoder = se.TrainedAverage(VECTORS, validation_fraction=fraction)
-    ((train, held_out),) = encoder._splits(None, np.arange(200))
-    assert (len(train), len(held_out)) == (200 - 200 * fraction, 200 * fraction)
+    for n in [*range(2, 130), 200]:
+        ((train, held_out),) = encoder._splits(None, np.arange(n))
+        assert sorted([*train, *held_out]) == list(range(n))
+        assert abs(len(held_out) - fraction * n) <= 1
 
 
 @pytest.mark.parametrize("count", [1, 499])
@@ -443,7 +464,11 @@ def test_labels_of_other_types():
 
 def test_scores_outside_the_range_are_refused():
     examples, y = pairs(40)
-    with pytest.raises(ValueError, match=r"y\[\d+\] is 5, outside low=0 to high=1 of CosineRegression"):
+    with pytest.raises(
+        ValueError, match=r"y\[\d+\] is 5, but CosineRegression has low=0, .* high=1, that of 1"
+    ):
         se.TrainedAverage(VECTORS, head="CosineRegression").fit(examples, 4 * y + 1)
+    cosines = np.where(y, np.float32(1.0000001), -0.5)
+    se.TrainedAverage(VECTORS, head="CosineRegression").fit(examples, cosines)
     head = {"kind": "CosineRegression", "low": 1, "high": 5}
     assert se.TrainedAverage(VECTORS, head=head).fit(examples, 4 * y + 1).predict(examples).max() <= 5

@@ -451,7 +451,7 @@ def test_examples_without_known_words_are_counted():
     options = {"hidden": 4, "max_steps": 3, "device": "cpu", "head": "Classifier"}
     labels = ["yes", "no"] * 20
     texts = ["the cat", "a dog"] * 18 + ["@", "#"] * 2
-    with pytest.warns(UserWarning, match="4 of 40 examples are left out"):
+    with pytest.warns(UserWarning, match="4 of 40 training examples are left out"):
         se.RNNCNN(VECTORS, **options).fit(texts, labels)
     labels[-4:] = ["maybe"] * 4
     with pytest.raises(ValueError, match="no example of the class 'maybe' has known words"):

@@ -154,10 +154,37 @@ TIMEOUTS = """
 import sys
 import sentencode as se
 from sentencode.serve import server
-server._TIMEOUT = 1
+server._TIMEOUT, server._IDLE = 5, 5
 app = se.serve.App(se.Average(se.WordVectors.default()))
 se.serve.run(app, port=0, on_start=lambda url: print("serves at", url + "/v1", file=sys.stderr, flush=True))
 """
+
+
+def until(condition):
+    """Waits for a condition, for 20 seconds."""
+    for _ in range(200):
+        if condition():
+            return
+        time.sleep(0.1)
+    raise AssertionError("it does not happen")
+
+
+def test_a_slow_client_gets_everything():
+    """It receives a part of the response within the time limit, but not the whole response."""
+    body = json.dumps({"model": "default", "input": ["a ship"] * 2048}).encode()
+    with served([sys.executable, "-c", TIMEOUTS.replace("= 5, 5", "= 1, 5")]) as (_, port):
+        with socket.socket() as one:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+            one.connect(("127.0.0.1", port))
+            head = b"POST /v1/embeddings HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+            one.sendall(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+            one.settimeout(20)
+            answer, begin = b"", time.monotonic()
+            while part := one.recv(1 << 16):
+                answer += part
+                if time.monotonic() - begin < 3:
+                    time.sleep(0.05)
+        assert len(json.loads(answer.partition(b"\r\n\r\n")[2])["data"]) == 2048
 
 
 def test_clients_that_do_not_send_or_read_are_closed():
@@ -184,19 +211,14 @@ def test_clients_that_do_not_send_or_read_are_closed():
                 assert one.recv(1000)
             one.sendall(sent)
             sockets.append(one)
-        time.sleep(0.7)
-        assert memory() > 1e6  # until the client has read
+        until(lambda: memory() > 1e6)  # until the client has read
         assert get(port)[0] == 200
         for one in sockets[:3]:
             one.settimeout(20)
             with suppress(ConnectionResetError):
                 while one.recv(1000):
                     pass
-        for _ in range(100):
-            if memory() == 0:
-                break
-            time.sleep(0.1)
-        assert memory() == 0
+        until(lambda: memory() == 0)
         for one in sockets:
             one.close()
 

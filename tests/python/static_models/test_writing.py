@@ -194,22 +194,25 @@ def test_the_model_card_has_what_is_known(vectors, tmp_path):
 
 def test_the_model_card_has_what_the_encoder_knows(vectors, tmp_path):
     encoder = se.Average(vectors)
-    encoder.facts = {"teacher": "me/teacher", "sentences": "7 sentences."}
+    encoder._card = vectors, {"teacher": "me/teacher", "sentences": "7 sentences."}
     encoder.save(tmp_path / "saved")
+    assert encoder.fingerprint() == se.load(tmp_path / "saved").fingerprint()
+    assert encoder.fingerprint() == se.Average(vectors).fingerprint()
     for name, one in (("a", se.load(tmp_path / "saved")), ("b", pickle.loads(pickle.dumps(encoder)))):
         one.export(tmp_path / name, card={"sentences": "8 sentences."})
         text = (tmp_path / name / "README.md").read_text()
         assert 'base_model: "me/teacher"' in text
         assert "\n\n8 sentences.\n" in text  # what the author says counts
-    assert se.load(tmp_path / "saved").facts == encoder.facts
+    encoder.set_params(vectors=se.WordVectors.from_dict({"cat": [1.0]})).export(tmp_path / "c")
+    assert "me/teacher" not in (tmp_path / "c" / "README.md").read_text()
 
 
-@pytest.mark.parametrize("facts", [7, {"teacher": 7}, {"colour": "red"}])
-def test_facts_in_a_file_are_checked(vectors, tmp_path, facts):
+@pytest.mark.parametrize("card", [7, {"teacher": 7}, {"colour": "red"}])
+def test_the_card_in_a_file_is_checked(vectors, tmp_path, card):
     path = tmp_path / "saved"
     se.Average(vectors).save(path)
-    changed(path, lambda config, params: params.update(facts=facts))
-    with pytest.raises(se.FormatError, match=r"saved: .*(facts must be|unknown key)"):
+    changed(path, lambda config, params: params.update(card=card))
+    with pytest.raises(se.FormatError, match=r"saved: .*(card must be|unknown key)"):
         se.load(path)
 
 

@@ -496,7 +496,7 @@ def test_invalid_arguments():
         call(teacher, ["w1 w2", ["w1", "w2"]], cache=False)
     with pytest.raises(TypeError, match="encode or transform"):
         call(object(), sentences, cache=False)
-    with pytest.raises(ValueError, match="too few of the 3 sentences"):
+    with pytest.raises(ValueError, match="none of the 3 sentences can be held out, which takes 20"):
         call(teacher, sentences[:3], cache=False)
     assert call(teacher, sentences[:3], cache=False, penalty=0.01).dim == 20
 
@@ -522,13 +522,13 @@ def test_the_encoder_knows_the_teacher_and_the_sentences():
     teacher, sentences = Teacher(), sentences_of(300)
     teacher.model_card_data = SimpleNamespace(base_model="sentence-transformers/tiny")
     student = distill(teacher, sentences, cache=False)
-    assert student.encoder.facts == {
+    assert student.encoder._known() == {
         "teacher": "sentence-transformers/tiny",
         "sentences": f"{student.sentences} sentences. On others, its embeddings have a mean cosine of "
-        f"{student.cosine:.2f} with the teacher's, less their mean.",
+        f"{student.cosine:.2f} with the teacher's, after subtracting their mean.",
     }
     unnamed = distill(Teacher(), sentences, penalty=1e-3, cache=False)
-    assert unnamed.encoder.facts == {"sentences": f"{unnamed.sentences} sentences."}
+    assert unnamed.encoder._known() == {"sentences": f"{unnamed.sentences} sentences."}
 
 
 def test_says_how_good_the_student_is(capsys, monkeypatch):
