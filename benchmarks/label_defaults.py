@@ -34,7 +34,7 @@ DEV = 800  # dev examples at least
 
 
 def main() -> None:
-    """Writes a line of JSON for each candidate and sample; those that the file has are not computed again."""
+    """Evaluates the candidates, and writes a line of JSON for each that the file does not have yet."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

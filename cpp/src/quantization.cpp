@@ -25,7 +25,8 @@ Ranges::Ranges(const ConstRef<float>& ranges) {
            ranges.rows(), " rows");
   for (std::int64_t j = 0; j < ranges.cols(); ++j) {
     ST_CHECK(ranges(0, j) <= ranges(1, j) && std::isfinite(ranges(1, j) - ranges(0, j)), InvalidInput,
-             "ranges of dimension ", j, ": expected finite values, the least first, and a finite difference, got ", ranges(0, j),
+             "ranges of dimension ", j,
+             ": expected finite values, the least first, and a finite difference, got ", ranges(0, j),
              " and ", ranges(1, j));
   }
   least = ranges.row(0);

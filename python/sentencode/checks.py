@@ -12,16 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
-    *(
-        "array_of",
-        "checked_bool",
-        "checked_float",
-        "checked_int",
-        "checked_rows",
-        "checked_smoothing",
-        "checked_str",
-    ),
-    *("checked_words", "is_positive", "tensor_in"),
+    *("array_of", "checked_bool", "checked_float", "checked_int", "checked_rows", "checked_smoothing"),
+    *("checked_str", "checked_words", "is_positive", "tensor_in"),
 ]
 
 

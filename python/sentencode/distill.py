@@ -30,7 +30,12 @@ class Student(distillation.Student):
 
     @classmethod
     def of(cls, student: distillation.Student, teacher: str | None) -> Student:
-        """The same, with vectors in Python."""
+        """The same, with vectors in Python.
+
+        Args:
+            student: Result of `distillation.distill`.
+            teacher: Name of the teacher, or None.
+        """
         return cls(**{**vars(student), "vectors": WordVectors(student.vectors)}, teacher=teacher)
 
     @property
@@ -60,7 +65,11 @@ def distill(teacher: Any, *args: Any, **options: Any) -> Student:
 
 
 def hub_name(teacher: Any) -> str | None:
-    """The name of a model of sentence-transformers that was downloaded; None if the teacher has none."""
+    """Return the name of a model of sentence-transformers that was downloaded; None for another teacher.
+
+    Args:
+        teacher: Any teacher.
+    """
     name = getattr(getattr(teacher, "model_card_data", None), "base_model", None)
     return name if isinstance(name, str) else None
 

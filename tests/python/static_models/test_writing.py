@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -295,3 +296,13 @@ def test_an_interrupted_export_keeps_the_old_folder(tmp_path, monkeypatch, excha
         se.Average({"fox": [2.0, 1.0]}).export(target, overwrite=True)
     assert (target / "model.safetensors").read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["pets"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems rename twice")
+def test_folders_are_exchanged_at_once(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / name).touch()
+    assert writing._exchanged(tmp_path / "a", tmp_path / "b")
+    assert [path.name for path in (tmp_path / "a").iterdir()] == ["b"]
+    assert not writing._exchanged(tmp_path / "a", tmp_path / "c")
