@@ -186,7 +186,7 @@ def test_zero_rows_warn_also_when_quantized(encoder):
         (
             {"precision": "uint8", "ranges": np.array([[1.0] * 11, [0.0] * 11])},
             ValueError,
-            "ranges of dimension 0: expected finite values, the least first, got 1 and 0",
+            "ranges of dimension 0: expected finite values, the least first, and a finite difference",
         ),
         ({"truncate_dim": 12}, ValueError, "truncate_dim must be at most 11, got 12"),
         ({"truncate_dim": 0}, ValueError, "truncate_dim must be at least 1, got 0"),
