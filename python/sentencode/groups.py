@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["groups_of", "held_out_groups", "keys_of"]
+__all__ = ["groups_of", "held_out_masks", "keys_of"]
 
 Numbers = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 _LARGE = 20  # a group of more than this part of the examples, and of twice the mean, is trained on
 
 
@@ -34,19 +35,37 @@ def keys_of(sides: Sequence[Sequence[Any]]) -> Iterator[Hashable]:
         yield tuple(one if isinstance(one, str | bytes) else tuple(one) for one in row)
 
 
-def held_out_groups(groups: Numbers, chosen: Numbers, labels: Numbers | None = None) -> npt.NDArray[np.bool_]:
-    """Return which examples are held out [n]: those of the chosen groups, unless these are large.
+def held_out_masks(
+    choose: Callable[[Numbers | None, int], Iterable[Numbers]], groups: Numbers, labels: Numbers | None
+) -> list[Mask]:
+    """Return which examples are held out [n], in each part; none is equal to one that is trained on.
+
+    A few examples with equal ones are trained on. If most have equal ones, groups are held out instead, those
+    that are not large.
 
     Args:
+        choose: Function from the classes of n examples, and n, to the indices to hold out, for each part.
         groups: Group of each example [n].
-        chosen: Groups to hold out.
-        labels: Class of each example [n]; the last examples of a class are not held out.
+        labels: Class of each example [n], or None. The last examples of a class are not held out.
     """
-    sizes = np.bincount(groups)
-    small = chosen[sizes[chosen] <= max(len(groups) // _LARGE, 2 * len(groups) / len(sizes))]
-    is_held = np.zeros(len(sizes), np.bool_)
-    is_held[small if len(small) else chosen] = True
-    held_out: npt.NDArray[np.bool_] = is_held[groups]
+    n = len(groups)
+    masks = [_mask(numbers, n) for numbers in choose(labels, n)]
+    single = [held_out & ~np.isin(groups, groups[~held_out]) for held_out in masks]
+    if 2 * sum(map(np.count_nonzero, single)) < sum(map(np.count_nonzero, masks)):
+        begins = np.unique(groups, return_index=True)[1]
+        sizes = np.bincount(groups)
+        small = sizes <= max(n // _LARGE, 2 * n / len(sizes))
+        chosen = choose(None if labels is None else labels[begins], len(begins)) if len(begins) > 1 else []
+        by_group = [(_mask(numbers, len(begins)) & small)[groups] for numbers in chosen]
+        single = [held_out for held_out in by_group if held_out.any()] or masks
+    single = [held_out for held_out in single if held_out.any()]
     if labels is not None:
-        held_out &= np.isin(labels, labels[~held_out])
-    return held_out
+        of_all = [held_out & np.isin(labels, labels[~held_out]) for held_out in single]
+        single = [a if a.any() else b for a, b in zip(of_all, single, strict=True)]
+    return single
+
+
+def _mask(numbers: Numbers, n: int) -> Mask:
+    mask = np.zeros(n, np.bool_)
+    mask[numbers] = True
+    return mask

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from .. import _core
 from ..checks import checked_bool, checked_float, checked_int
 from ..errors import NotFittedError
-from ..groups import groups_of, held_out_groups, keys_of
+from ..groups import groups_of, held_out_masks, keys_of
 from ..labels import check_count, class_array, class_ids, scores
 from ..progress import progress, say
 from ..text.sides import is_empty, sides_of
@@ -412,19 +412,11 @@ class TrainedAverage(LinearEncoder):
         if len(groups) < 2:
             raise ValueError(f"TrainedAverage: fit needs two examples or more, got {len(groups)}")
         ids = None if labels is None else labels.argmax(axis=1)
-        begins = np.unique(groups, return_index=True)[1]
-        if len(begins) == 1:
-            groups, begins = np.arange(len(groups)), np.arange(len(groups))
-        splits = []
-        for chosen in self._chosen_groups(None if ids is None else ids[begins], len(begins)):
-            held_out = held_out_groups(groups, chosen, ids)
-            if not held_out.any():
-                held_out = held_out_groups(groups, chosen)
-            splits.append((np.flatnonzero(~held_out), np.flatnonzero(held_out)))
-        return splits
+        masks = held_out_masks(self._chosen, groups, ids)
+        return [(np.flatnonzero(~held_out), np.flatnonzero(held_out)) for held_out in masks]
 
-    def _chosen_groups(self, ids: Indices | None, n: int) -> Iterator[Indices]:
-        """Yield groups to hold out, of `n` with the classes `ids`."""
+    def _chosen(self, ids: Indices | None, n: int) -> Iterator[Indices]:
+        """Yield the examples to hold out, of `n` with the classes `ids`."""
         few = self.validation_fraction is None and n < _FEW
         fraction = 0.1 if self.validation_fraction is None else self.validation_fraction
         step = max(2, min(_PARTS, n // 2) if few else 1 / fraction, -(-n // _MOST_HELD_OUT))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ..groups import groups_of, held_out_groups
+from ..groups import groups_of, held_out_masks
 from ..training import Examples
 
 __all__ = ["held_out"]
@@ -23,7 +23,7 @@ def held_out(
     """Return the examples to train on and those to validate on; None if there are too few.
 
     A fraction that is less than 50 examples becomes 50, but at most a fifth of all; the maximum is 10,000,
-    and 2,000 in blocks. Otherwise equal examples count as one and are held out together.
+    and 2,000 in blocks. Otherwise none is equal to an example that is trained on.
 
     Args:
         examples: All examples.
@@ -35,8 +35,8 @@ def held_out(
     """
     if len(examples) < 10 or fraction == 0:
         return None
-    random = np.random.default_rng(seed)
     if blocks:
+        random = np.random.default_rng(seed)
         n = len(examples)
         count = min(_count(n, fraction), _MOST_SENTENCES)
         size = max(1, count // _BLOCKS)
@@ -45,17 +45,18 @@ def held_out(
         is_held = np.zeros(n, np.bool_)
         is_held[numbers[numbers < n]] = True
     else:
-        groups = _groups(examples)
-        begins = np.unique(groups, return_index=True)[1]
-        if len(begins) < 10:
-            return None
-        count = _count(len(begins), fraction)
-        labels = None if examples.labels is None else examples.labels.astype(np.int64)
-        if stratify:
-            assert labels is not None
-            is_held = held_out_groups(groups, _of_each_class(labels[begins], count, random), labels)
-        else:
-            is_held = held_out_groups(groups, random.permutation(len(begins))[:count])
+        labels = examples.labels.astype(np.int64) if stratify else None  # type: ignore[union-attr]
+
+        def choose(labels: Numbers | None, n: int) -> list[Numbers]:
+            if n < 10:
+                return []
+            count = _count(n, fraction)
+            random = np.random.default_rng(seed)
+            if labels is None:
+                return [random.permutation(n)[:count]]
+            return [_of_each_class(labels, count, random)]
+
+        is_held = next(iter(held_out_masks(choose, _groups(examples), labels)), np.zeros(0, np.bool_))
     if not is_held.any():  # each class has one example
         return None
     return examples.part(np.flatnonzero(~is_held)), examples.part(np.flatnonzero(is_held))
