@@ -263,7 +263,7 @@ def test_a_correlation_whose_interval_contains_zero_is_undecided():
     assert one["high"] < 0
     assert one["verdict"] == "holds"
     one = finding([row for row in page["rows"] if row["row"] != "de-TRF-ATTN-ATTN, 3 heads"])
-    assert one["reasons"][0] == "p = 0.005"
+    assert one["reasons"][0] == "p = 0.004"
     assert one["low"] < 0 < one["high"]
     assert one["verdict"] == "undecided"
 
