@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -198,7 +199,7 @@ class EncoderTraining:
             try:
                 return train, task.examples(valid, labels, None)
             except ValueError as error:
-                if "valid" in str(error):
+                if re.search(r"\bvalid\b", str(error)):
                     raise
                 raise ValueError(f"valid: {error}") from error
         head = task.head if isinstance(task, Supervised) else None

@@ -28,7 +28,7 @@ _Receive = Callable[[], Awaitable[_Message]]
 _Send = Callable[[_Message], Awaitable[None]]
 _JSON, _METRICS = "application/json", "text/plain; version=0.0.4; charset=utf-8"
 _ROUTES = {"/v1/embeddings": "POST", "/v1/models": "GET", "/health": "GET", "/metrics": "GET"}
-_TIMEOUT = 60.0  # seconds for a client to send its request, and to receive the response
+_TIMEOUT = 60.0  # seconds for a client to send its request, and to receive a part of the response
 _PART = 1 << 18  # bytes of a response that are sent at once
 
 # Estimated memory of a request; of a byte of its body, with its text; of a byte of its embeddings, with the

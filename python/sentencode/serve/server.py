@@ -101,9 +101,8 @@ def _protocol() -> Any:
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
             self._stop("idle")
-            between = self.cycle is None or self.cycle.response_complete
-            if between and self.conn.trailing_data[0]:
-                self._start("head")
+            if self.cycle is None or self.cycle.response_complete:  # between requests
+                self._start("head", _TIMEOUT if self.conn.trailing_data[0] else _IDLE)
             else:
                 self._stop("head")
 

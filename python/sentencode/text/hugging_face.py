@@ -190,7 +190,9 @@ class LimitedTokenizer:
 
     def tokenize(self, text: str) -> list[str]:
         """The tokens of a text."""
-        (one,) = _encoded(self._inner, [text[: self.limits["max_characters"] or None]])
+        text = text[: self.limits["max_characters"] or None]
+        with rust_errors(ValueError, "the tokenizer failed"):
+            one = self._inner.encode(text, add_special_tokens=False)
         return [self._names[i] for i in one.ids if i in self._names]
 
 

@@ -23,8 +23,8 @@ def raised_loss(history: History, untrained: float) -> tuple[float, float, float
 
     Args:
         history: Of a run from the first step; of a resumed run nothing is known about the start.
-        untrained: Validation loss before the training; NaN if it is unknown. The first batch may have a lower
-            one by chance, where classes are weighted.
+        untrained: Validation loss before the training; NaN if it is unknown. With class weights, that of the
+            first batch may be much lower.
     """
     losses = np.array([step.loss for step in history.steps])
     if len(losses) < _STEPS or history.steps[0].step != 1:

@@ -202,7 +202,7 @@ def test_clients_that_do_not_send_or_read_are_closed():
             return float(re.search(r"^sentencode_request_memory_bytes (.*)$", text, re.M)[1])
 
         sockets = []
-        for before, sent in ((b"", b""), (b"", head), (ask, head), (b"", whole)):
+        for before, sent in ((b"", b""), (b"", b"\r\n"), (b"", head), (ask, head), (b"", whole)):
             one = socket.socket()
             one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             one.connect(("127.0.0.1", port))
@@ -213,7 +213,7 @@ def test_clients_that_do_not_send_or_read_are_closed():
             sockets.append(one)
         until(lambda: memory() > 1e6)  # until the client has read
         assert get(port)[0] == 200
-        for one in sockets[:3]:
+        for one in sockets[:4]:
             one.settimeout(20)
             with suppress(ConnectionResetError):
                 while one.recv(1000):
