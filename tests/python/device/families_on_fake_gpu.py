@@ -24,7 +24,7 @@ TEXTS = [" ".join(RANDOM.choice(WORDS, 1 + i % 7)) for i in range(60)]
 PAIRS = [(TEXTS[i], TEXTS[-1 - i]) for i in range(30)]
 LABELS = [str(i % 3) for i in range(30)]
 TRIPLES = [(*pair, TEXTS[20 + i]) for i, pair in enumerate(PAIRS)]
-SCORES = [float(i % 6) for i in range(30)]
+SCORES = [i % 6 / 5 for i in range(30)]
 ROWS = RANDOM.normal(size=(60, 5)).astype(np.float32)
 CLASSIFIER = se.Classifier(hidden=5, dropout=0.1)
 ATTENDING = {"hidden": 8, "inner": 10, "heads": 2}
