@@ -11,21 +11,18 @@ from functools import partial
 from typing import Any
 
 from . import _core, linear
-from .concatenation import Concatenation
 from .core_encoder import NEURAL_KINDS, parsed_params
 from .errors import FormatError
 from .families import FAMILIES
 from .files import as_name
-from .paragraph_vec import ParagraphVec
 from .static_models.hub import static_path
 from .static_models.reading import read_static
 from .text.tokenizer import Tokenizer
 from .vectors import WordVectors
-from .whitening import Whitening
 
 __all__ = ["load"]
 
-_NESTED: dict[str, Any] = {kind.__name__: kind for kind in (Concatenation, Whitening)}
+_NESTED = ("Concatenation", "Whitening")
 
 
 def load(
@@ -95,12 +92,12 @@ def load(
     if saved_class in _NESTED:
         options: dict[str, Any] = {"tokenizer": tokenizer, "trust_tokenizer": trust_tokenizer}
         options |= {"vectors": vectors, "trust_vectors": trust_vectors, "verify": verify}
-        return _NESTED[saved_class]._read(name, partial(load, **options))
+        return _public(saved_class)._read(name, partial(load, **options))
     core = None if vectors is None else vectors._core
     core_options = _core.LoadOptions(vectors=core, trust_vectors=trust_vectors, verify=verify)
     with _reading(name):
         kind, model = _opened(saved_class, name, core_options)
-        if kind is ParagraphVec and vectors is not None:
+        if saved_class == "ParagraphVec" and vectors is not None:
             raise ValueError("has its own word vectors, and takes no others")
         params = kind._read_params(model)
         config = params["tokenizer"]
@@ -118,6 +115,11 @@ def load(
         return kind._from_model(model, params, loaded, trust=trust_tokenizer)
 
 
+def _public(kind: str) -> Any:
+    """A class that is imported at its first use, because few files have it."""
+    return getattr(importlib.import_module(__package__), kind)
+
+
 def _opened(kind: str, name: str, options: _core.LoadOptions) -> tuple[Any, Any]:
     """The saved class, and the C++ encoder of the file."""
     if kind in FAMILIES:  # those that need torch
@@ -126,7 +128,8 @@ def _opened(kind: str, name: str, options: _core.LoadOptions) -> tuple[Any, Any]
         neural: Any = NEURAL_KINDS[kind]
         return neural, neural._open(name, options)
     if kind == "ParagraphVec":
-        return ParagraphVec, ParagraphVec._open(name)
+        paragraph_vec = _public(kind)
+        return paragraph_vec, paragraph_vec._open(name)
     model: Any = _core.load_encoder(name, options)
     name = parsed_params(model).get("class", model.kind) if model.kind == "Average" else model.kind
     return linear.DictRep if name == "DictRep" else getattr(linear, model.kind), model

@@ -11,7 +11,6 @@ namespace sentencode {
 namespace {
 
 constexpr std::size_t kChunkBytes = 1 << 18;
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 }  // namespace
 

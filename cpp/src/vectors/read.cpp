@@ -94,7 +94,7 @@ std::shared_ptr<const WordVectors> read_from(ByteReader& input, std::string head
     ST_CHECK(is_fasttext(head), FormatError, input.path(), ": byte 0: no model of fastText's begins so");
     return read_fasttext(input, std::move(head), options, counts);
   }
-  if (head.starts_with("\xEF\xBB\xBF")) head.erase(0, 3);
+  if (head.starts_with(kByteOrderMark)) head.erase(0, kByteOrderMark.size());
   extend_to_lines(head, 1, input);
   const std::size_t line_end = std::min(head.find('\n'), head.size());
   const std::size_t body = std::min(line_end + 1, head.size());

@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import MajorityWarning, StillImprovingWarning, TrainingWarning
+from ..errors import MajorityWarning, StillImprovingWarning, TrainingWarning, ZeroRowsWarning
 from ..progress import DELAY, say
 from .table_training import Split, TableTraining, Trial, classes_of
 
-__all__ = ["LEAST_VALIDATED", "TableReport", "planned"]
+__all__ = ["LEAST_VALIDATED", "TableReport", "planned", "unknown_advice"]
 
 LEAST_VALIDATED = 20  # examples; the accuracy on fewer says little
+_MANY_UNKNOWN = 0.01  # of the examples
 _GAIN = 0.05  # of the whole improvement: a last epoch that gains more could be followed by others
 
 
@@ -82,6 +83,25 @@ class TableReport:
                 f"{losses[-1]:.4g}): give {more}",
                 StillImprovingWarning,
             )
+
+
+def unknown_advice(
+    sides: Sequence[tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]], known: int
+) -> Iterator[tuple[str, type[UserWarning]]]:
+    """Yield a warning if many examples have a sentence without known words.
+
+    Args:
+        sides: Ids of the words and offsets of the examples [n + 1], for each sentence of an example.
+        known: Number of known words; ids from here on are those of unknown ones.
+    """
+    before = [np.concatenate([[0], np.cumsum(ids < known)])[offsets] for ids, offsets in sides]
+    zero = np.logical_or.reduce([np.diff(counts) == 0 for counts in before])
+    if zero.mean() > _MANY_UNKNOWN:
+        yield (
+            f"{zero.sum():,} of {len(zero):,} examples have a sentence without known words, whose embedding is "
+            "zero: do the word vectors have the text's language and case (lowercase=)?",
+            ZeroRowsWarning,
+        )
 
 
 def planned(

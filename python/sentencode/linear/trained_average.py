@@ -21,7 +21,7 @@ from ..text.tokenizer import Tokenizer
 from ..vectors import Vectors, WordVectors
 from .base import LinearEncoder
 from .table_heads import SIDES, checked_head, table_labels
-from .table_report import TableReport, planned
+from .table_report import TableReport, planned, unknown_advice
 from .table_training import Split, TableTraining, Trial
 
 __all__ = ["TrainedAverage"]
@@ -158,6 +158,7 @@ class TrainedAverage(LinearEncoder):
 
         Warns:
             MajorityWarning: A classifier is no better on held-out examples than the most frequent class.
+            ZeroRowsWarning: Many examples have a sentence without known words.
             StillImprovingWarning: A limit ended the training while the held-out loss was still falling.
         """
         fresh = type(self)(**self.get_params(deep=False))
@@ -387,7 +388,7 @@ class TrainedAverage(LinearEncoder):
         seconds = time.monotonic() - begin
         report = TableReport(training, self.trial_, labels if kind == "Classifier" else None, splits)
         say(shown.show and seconds >= shown.delay, f"TrainedAverage: {report.result()}; {seconds:.1f} s")
-        for text, warning in report.advice(self.max_minutes):
+        for text, warning in (*unknown_advice(looked_up, len(initial)), *report.advice(self.max_minutes)):
             warnings.warn(f"TrainedAverage.fit: {text}", warning, stacklevel=3)
 
     def _training_options(self, kind: str) -> dict[str, Any]:

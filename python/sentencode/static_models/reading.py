@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import json
 from pathlib import Path
 from typing import Any
@@ -12,13 +11,13 @@ import numpy.typing as npt
 
 from .. import _core
 from ..errors import FormatError
-from ..files import decoded, read_json, read_text
+from ..files import read_json, read_text
 from ..linear.average import Average
 from ..text import hugging_face
 from ..text.tokenizer import Tokenizer
 from ..vectors import WordVectors
 from .folders import StaticFolder, recognised
-from .splitters import may_be_ours, split_of
+from .splitters import split_of
 
 __all__ = ["read_static"]
 
@@ -72,23 +71,19 @@ def _vector(
 
 def _tokenizer(model: StaticFolder, trust: bool) -> tuple[Tokenizer, list[str] | _core.SubwordTokenizer]:
     """The tokenizer, and what has its tokens in the order of their ids."""
-    # The core takes UTF-8, too, which saves decoding.
-    content: Any = model.tokenizer.read_bytes().removeprefix(codecs.BOM_UTF8)
-    if model.max_length is None and may_be_ours(content):
-        ours = split_of(read_json(model.tokenizer))
-        if ours is not None and not (ours.unknown and model.keep_unknown):
-            return ours.tokenizer, ours.words
     try:
-        core = _core.SubwordTokenizer(content)
+        core = _core.SubwordTokenizer.from_file(model.tokenizer)
     except ValueError as error:
-        decoded(content, model.tokenizer)
+        read_text(model.tokenizer)
         raise FormatError(f"{model.tokenizer}: {str(error).removeprefix('tokenizer.json: ')}") from None
     except NotImplementedError as error:
         written = read_json(model.tokenizer)
         length = _max_length(model, written.get("truncation"))
+        ours = split_of({**written, "truncation": None, "padding": None})
+        if ours is not None and length is None and not (ours.unknown and model.keep_unknown):
+            return ours.tokenizer, ours.words
         # Our own patterns are matched in linear time.
-        trust = trust or split_of({**written, "truncation": None, "padding": None}) is not None
-        return _external(model, length, str(error), trust=trust)
+        return _external(model, length, str(error), trust=trust or ours is not None)
     if core.missing_id >= 0:
         raise FormatError(f"{model.tokenizer}: no token has the id {core.missing_id}")
     length = _max_length(model, json.loads(core.truncation)) or 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +12,7 @@ import numpy.typing as npt
 from ..text.tokenizer import Tokenizer
 from .words_patterns import PATTERNS, VARIANTS
 
-__all__ = ["OurSplit", "may_be_ours", "split_of", "tokenizer_json", "with_variants"]
+__all__ = ["OurSplit", "split_of", "tokenizer_json", "with_variants"]
 
 Floats = npt.NDArray[np.float32]
 
@@ -121,11 +120,6 @@ class OurSplit:
     tokenizer: Tokenizer
     words: list[str]
     unknown: bool
-
-
-def may_be_ours(content: bytes) -> bool:
-    """Whether the JSON of a tokenizer has one of our patterns, which saves parsing it if it has not."""
-    return any(json.dumps(patterns[0]).encode() in content for patterns in _PATTERNS.values())
 
 
 def with_variants(split: str, words: Sequence[str], rows: Floats) -> tuple[Sequence[str], Floats]:

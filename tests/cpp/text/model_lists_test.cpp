@@ -9,6 +9,7 @@
 
 #include "sentencode/error.h"
 #include "sentencode/text/subword_tokenizer.h"
+#include "temporary_folder.h"
 
 namespace sentencode {
 namespace {
@@ -45,6 +46,73 @@ TEST(ModelLists, NumbersAreThoseOfSerde) {
   EXPECT_TRUE(std::signbit(scores[2].first));
   EXPECT_EQ(scores[3].first, 2.5);
   EXPECT_EQ(serde_number(1, 309, false), std::nullopt);
+}
+
+TEST(ModelLists, StringsOfAllLengths) {
+  for (const std::string special : {"\\\"", "\\\\", "\\u00e9", "é", "\x7f", "\x01", "\x1f", "\t"}) {
+    for (std::size_t size = 0; size < 20; ++size) {
+      for (std::size_t at = 0; at <= size; ++at) {
+        std::string token(size, 'a');
+        token.insert(at, special);
+        const std::string text = with_model("{\"vocab\": {\"" + token + "\": 1}}");
+        ModelLists lists;
+        const auto rest = without_lists(text, lists);
+        const Json all = Json::parse(text, nullptr, false);
+        ASSERT_EQ(rest.has_value(), all.is_object()) << text;
+        if (!rest) continue;
+        EXPECT_EQ(lists.ids->at(0).second, all["model"]["vocab"].items().begin().key()) << text;
+      }
+    }
+  }
+}
+
+TEST(SubwordTokenizer, ReadsManyMerges) {
+  std::vector<std::string> tokens, merges;
+  const std::string letters = "abcdefghijkl";
+  const auto add = [&](std::string token) {
+    for (std::size_t i = 1; i < token.size(); ++i)
+      merges.push_back("\"" + token.substr(0, i) + " " + token.substr(i) + "\"");
+    tokens.push_back("\"" + token + "\": " + std::to_string(tokens.size()));
+  };
+  std::vector<std::string> words = {""};
+  for (int length = 1; length <= 4; ++length) {
+    std::vector<std::string> longer;
+    for (const std::string& word : words) {
+      for (const char letter : letters) longer.push_back(word + letter);
+    }
+    words = std::move(longer);
+    for (const std::string& word : words) add(word);
+  }
+  ASSERT_GT(merges.size(), std::size_t{1} << 15);
+  const auto joined = [](const std::vector<std::string>& items) {
+    std::string all;
+    for (const std::string& item : items) all += (all.empty() ? "" : ", ") + item;
+    return all;
+  };
+  const auto json = [&] {
+    return R"({"model": {"type": "BPE", "vocab": {)" + joined(tokens) + R"(}, "merges": [)" + joined(merges) +
+           "]}}";
+  };
+  const auto tokenizer = SubwordTokenizer::from_json(json());
+  SubwordTokenizer::Scratch scratch;
+  std::vector<std::int32_t> ids;
+  for (const std::string word : {"abcd", "lkji", "gag", "l"}) tokenizer->encode(word, scratch, ids);
+  ASSERT_EQ(ids.size(), 4U);
+  EXPECT_EQ(tokenizer->token(ids[0]), "abcd");
+  EXPECT_EQ(tokenizer->token(ids[1]), "lkji");
+  EXPECT_EQ(tokenizer->token(ids[2]), "gag");
+  merges.push_back("\"ab zz\"");
+  const std::string last = "model.merges[" + std::to_string(merges.size() - 1) + "]";
+  EXPECT_THROW_WITH(SubwordTokenizer::from_json(json()), FormatError,
+                    last + ": the vocabulary does not have 'zz'");
+}
+
+TEST(SubwordTokenizer, ReadsFiles) {
+  const TemporaryFolder folder;
+  const std::string json = R"({"model": {"type": "WordLevel", "unk_token": "u", "vocab": {"u": 0}}})";
+  const std::string path = folder.write("tokenizer.json", "\xEF\xBB\xBF" + json);
+  EXPECT_EQ(SubwordTokenizer::from_file(path)->json(), json);
+  EXPECT_THROW_WITH(SubwordTokenizer::from_file(folder.path("other.json")), IoError, "other.json");
 }
 
 TEST(ModelLists, UnusualListsStayInTheTree) {

@@ -6,6 +6,9 @@
 
 namespace sentencode {
 
+/// What may begin a file in UTF-8.
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
 /// A code point, or an invalid sequence.
 struct CodePoint {
   char32_t code = 0;       // kInvalid for an invalid sequence

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "sentencode/parallel.h"
 #include "sentencode/text/utf8.h"
 #include "text/subwords/byte_tokens.h"
 #include "text/subwords/json_fields.h"
@@ -73,7 +75,7 @@ class Merges {
 /// rank, the leftmost one of equal pairs, until no pair can be merged.
 class Bpe final : public CachedModel {
  public:
-  Bpe(const JsonFields& fields, const ModelLists& lists)
+  Bpe(const JsonFields& fields, ModelLists&& lists)
       : prefix_(fields.has("continuing_subword_prefix") ? fields.text("continuing_subword_prefix") : ""),
         suffix_(fields.has("end_of_word_suffix") ? fields.text("end_of_word_suffix") : ""),
         fuse_unknown_(fields.flag("fuse_unk", false)),
@@ -81,15 +83,23 @@ class Bpe final : public CachedModel {
     ST_CHECK(!fields.has("dropout") || fields.at("dropout") == 0, Unsupported,
              "tokenizer.json: ", fields.name_of("dropout"), " is ", JsonFields::shown(fields.at("dropout")),
              ": tokens would be random; expected null or 0");
-    vocabulary_ = SubwordVocabulary(tokens_of(fields, lists));
+    const std::size_t merges =
+        std::max(fields.array("merges").size(), lists.merges ? lists.merges->size() : 0);
+    parallel_for(0, 2, 1, [&](std::int64_t table, std::int64_t) {
+      if (table == 0) {
+        vocabulary_ = SubwordVocabulary(tokens_of(fields, std::move(lists)));
+      } else {
+        merges_.reserve(merges);
+      }
+    });
     if (fields.flag("byte_fallback", false)) bytes_ = ByteTokens(vocabulary_);
     if (fields.has("unk_token")) {
       unknown_token_ = fields.text("unk_token");
       unknown_id_ = vocabulary_.id(*unknown_token_);
     }
-    const auto& merges = fields.array("merges");
-    read_merges(lists.merges ? *lists.merges : merges_in(merges, fields.name_of("merges")),
-                fields.name_of("merges"));
+    read_merges(
+        lists.merges ? std::move(*lists.merges) : merges_in(fields.array("merges"), fields.name_of("merges")),
+        fields.name_of("merges"));
     for (std::size_t code = 0; code < characters_.size(); ++code) {
       char bytes[4];
       characters_[code] = vocabulary_.id({bytes, encode_utf8(static_cast<char32_t>(code), bytes)});
@@ -126,15 +136,42 @@ class Bpe final : public CachedModel {
  private:
   static constexpr std::string_view kSpaceMark = "\u2581";
 
-  void read_merges(const std::vector<ModelLists::Merge>& merges, const std::string& field) {
-    merges_.reserve(merges.size());
-    splits_at_spaces_ = prefix_.empty() && suffix_.empty() && vocabulary_.id(kSpaceMark) >= 0 &&
-                        !unknown_token_.value_or("").ends_with(kSpaceMark);
+  /// Tokens of a merge, and the one that it makes.
+  struct Found {
+    std::int32_t left = -1, right = -1, merged = -1;  // -1: the line of the version
+  };
+
+  void read_merges(std::span<const ModelLists::Merge> merges, const std::string& field) {
+    constexpr std::int64_t kPiece = 1 << 14;
+    std::atomic<bool> splits = prefix_.empty() && suffix_.empty() && vocabulary_.id(kSpaceMark) >= 0 &&
+                               !unknown_token_.value_or("").ends_with(kSpaceMark);
+    std::vector<Found> found(merges.size());
+    parallel_for(0, std::ssize(merges), kPiece, [&](std::int64_t begin, std::int64_t end) {
+      const auto first = static_cast<std::size_t>(begin), count = static_cast<std::size_t>(end - begin);
+      const auto name = [&](std::size_t i) { return concat("tokenizer.json: ", field, "[", first + i, "]"); };
+      if (!find_tokens(merges.subspan(first, count), std::span(found).subspan(first, count), name)) {
+        splits = false;
+      }
+    });
+    splits_at_spaces_ = splits;
+    constexpr std::size_t kAhead = 16;
+    std::uint32_t rank = 0;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      if (i + kAhead < found.size()) merges_.prefetch(found[i + kAhead].left, found[i + kAhead].right);
+      if (found[i].left >= 0) merges_.set(found[i].left, found[i].right, {rank++, found[i].merged});
+    }
+  }
+
+  /// Looks up the tokens of merges; `name` is called with the index of a merge in error. Returns whether no
+  /// merge joins a character and a following space mark.
+  template <typename Name>
+  bool find_tokens(std::span<const ModelLists::Merge> merges, std::span<Found> found,
+                   const Name& name) const {
     // Parts of several merges are looked up together, to overlap accesses to memory.
     constexpr std::size_t kAtOnce = SubwordVocabulary::kAtOnce / 2;
     std::array<std::string_view, 2 * kAtOnce> parts;
     std::array<std::int32_t, 2 * kAtOnce> ids;
-    std::uint32_t rank = 0;
+    bool splits = true;
     std::int32_t last = -1;  // merged token
     for (std::size_t begin = 0; begin < merges.size(); begin += kAtOnce) {
       const std::size_t count = std::min(kAtOnce, merges.size() - begin);
@@ -143,32 +180,33 @@ class Bpe final : public CachedModel {
         parts[2 * k + 1] = merges[begin + k].second;
       }
       vocabulary_.find(std::span(parts).first(2 * count), ids);
-      for (std::size_t k = 0; k < count; ++k) merges_.prefetch(ids[2 * k], ids[2 * k + 1]);
       for (std::size_t k = 0; k < count; ++k) {
         const std::string_view left = parts[2 * k], right = parts[2 * k + 1];
         if (left.data() == nullptr) continue;
-        const auto name = [&] { return concat("tokenizer.json: ", field, "[", begin + k, "]"); };
         const auto check = [&](std::int32_t id, std::string_view token) {
-          ST_CHECK(id >= 0, FormatError, name(), ": the vocabulary does not have '", token, "'");
+          ST_CHECK(id >= 0, FormatError, name(begin + k), ": the vocabulary does not have '", token, "'");
         };
-        ST_CHECK(!left.empty() && right.size() > prefix_.size(), Unsupported, name(), ": '", left, "' and '",
-                 right, "'; a part is empty, which is not supported");
+        ST_CHECK(!left.empty() && right.size() > prefix_.size(), Unsupported, name(begin + k), ": '", left,
+                 "' and '", right, "'; a part is empty, which is not supported");
         check(ids[2 * k], left);
         check(ids[2 * k + 1], right);
-        last = merged_id(left, right.substr(prefix_.size()), last + 1);
+        last = merged_id(left, right.substr(prefix_.size()), last);
         if (last < 0) check(last, std::string(left).append(right.substr(prefix_.size())));
-        merges_.set(ids[2 * k], ids[2 * k + 1], {rank++, last});
-        if (right.starts_with(kSpaceMark) && !left.ends_with(kSpaceMark)) splits_at_spaces_ = false;
+        found[begin + k] = {ids[2 * k], ids[2 * k + 1], last};
+        if (right.starts_with(kSpaceMark) && !left.ends_with(kSpaceMark)) splits = false;
       }
     }
+    return splits;
   }
 
-  /// Id of the token left + right; -1 if there is none. `guess`: Probably its id, as merges and their tokens
-  /// often have the same order.
-  std::int32_t merged_id(std::string_view left, std::string_view right, std::int32_t guess) const {
-    const std::string_view token = vocabulary_.token(guess);
-    if (token.size() == left.size() + right.size() && token.starts_with(left) && token.ends_with(right))
-      return guess;
+  /// Id of the token left + right; -1 if there is none. It is probably that of the last merge or the next
+  /// one, as merges and their tokens often have the same order.
+  std::int32_t merged_id(std::string_view left, std::string_view right, std::int32_t last) const {
+    for (const std::int32_t guess : {last, last + 1}) {
+      const std::string_view token = vocabulary_.token(guess);
+      if (token.size() == left.size() + right.size() && token.starts_with(left) && token.ends_with(right))
+        return guess;
+    }
     return vocabulary_.id(std::string(left).append(right));
   }
 
@@ -339,8 +377,8 @@ class Bpe final : public CachedModel {
 
 }  // namespace
 
-std::unique_ptr<const SubwordModel> bpe_model(const nlohmann::json& model, const ModelLists& lists) {
-  return std::make_unique<const Bpe>(JsonFields(model, "model"), lists);
+std::unique_ptr<const SubwordModel> bpe_model(const nlohmann::json& model, ModelLists&& lists) {
+  return std::make_unique<const Bpe>(JsonFields(model, "model"), std::move(lists));
 }
 
 }  // namespace sentencode

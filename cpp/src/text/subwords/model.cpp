@@ -71,9 +71,10 @@ void SubwordModel::append_ids(std::span<const std::string_view> words, std::vect
 }
 
 std::vector<std::pair<std::int32_t, std::string_view>> tokens_of(const JsonFields& model,
-                                                                 const ModelLists& lists) {
+                                                                 ModelLists&& lists) {
   const nlohmann::json& tokens = model.object("vocab");
-  auto by_id = lists.ids.value_or(std::vector<std::pair<std::int32_t, std::string_view>>());
+  std::vector<std::pair<std::int32_t, std::string_view>> by_id;
+  if (lists.ids) by_id = std::move(*lists.ids);
   for (const auto& [token, id] : tokens.items()) {
     const bool good = id.is_number_unsigned() && id <= std::numeric_limits<std::int32_t>::max();
     ST_CHECK(good, FormatError, "tokenizer.json: ", model.name_of("vocab"), "['", token,

@@ -55,16 +55,13 @@ class SubwordModel {
 };
 
 /// The field "vocab" of a model, an object {token: id}, in the order of ids.
-std::vector<std::pair<std::int32_t, std::string_view>> tokens_of(const JsonFields& model,
-                                                                 const ModelLists& lists);
+std::vector<std::pair<std::int32_t, std::string_view>> tokens_of(const JsonFields& model, ModelLists&& lists);
 
 // Models from the object "model" of tokenizer.json, and its large lists. FormatError names the invalid field,
 // Unsupported the part that cannot be reproduced exactly.
-std::unique_ptr<const SubwordModel> word_piece_model(const nlohmann::json& model,
-                                                     const ModelLists& lists = {});
-std::unique_ptr<const SubwordModel> word_level_model(const nlohmann::json& model,
-                                                     const ModelLists& lists = {});
-std::unique_ptr<const SubwordModel> unigram_model(const nlohmann::json& model, const ModelLists& lists = {});
-std::unique_ptr<const SubwordModel> bpe_model(const nlohmann::json& model, const ModelLists& lists = {});
+std::unique_ptr<const SubwordModel> word_piece_model(const nlohmann::json& model, ModelLists&& lists = {});
+std::unique_ptr<const SubwordModel> word_level_model(const nlohmann::json& model, ModelLists&& lists = {});
+std::unique_ptr<const SubwordModel> unigram_model(const nlohmann::json& model, ModelLists&& lists = {});
+std::unique_ptr<const SubwordModel> bpe_model(const nlohmann::json& model, ModelLists&& lists = {});
 
 }  // namespace sentencode

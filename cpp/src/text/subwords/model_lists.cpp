@@ -1,9 +1,11 @@
 #include "text/subwords/model_lists.h"
 
 #include <array>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 
 #include "sentencode/error.h"
@@ -35,7 +37,7 @@ class Scanner {
     if (!take('"')) return false;
     const char* const first = at_;
     bool escaped = false;
-    for (; at_ != end_ && *at_ != '"'; ++at_) {
+    for (skip_plain(); at_ != end_ && *at_ != '"'; ++at_, skip_plain()) {
       if (static_cast<unsigned char>(*at_) < ' ') return false;
       if (*at_ != '\\') continue;
       escaped = true;
@@ -120,6 +122,21 @@ class Scanner {
   }
 
  private:
+  /// Skips eight characters at once that are neither quotes, backslashes nor control characters.
+  void skip_plain() {
+    constexpr std::uint64_t kOnes = 0x0101010101010101, kHigh = kOnes << 7;
+    const auto zeros = [](std::uint64_t x) { return (x - kOnes) & ~x; };  // bit 7 of the lowest zero byte
+    for (; end_ - at_ >= 8; at_ += 8) {
+      std::uint64_t eight;
+      std::memcpy(&eight, at_, sizeof eight);
+      const std::uint64_t special =
+          (zeros(eight ^ kOnes * '"') | zeros(eight ^ kOnes * '\\') | ((eight - kOnes * ' ') & ~eight)) &
+          kHigh;
+      if (special == 0) continue;
+      at_ += std::countr_zero(special) / 8;
+      return;
+    }
+  }
   static bool ends_value(char c) { return c == ',' || c == '}' || c == ']'; }
   bool digits(std::uint64_t& value, bool whole) {
     constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max() / 10 - 1;
@@ -169,8 +186,10 @@ std::optional<nlohmann::json> without_lists(std::string_view text, ModelLists& l
   std::string rest;        // the text without lists
   std::size_t copied = 0;  // up to this position
   const auto read = [&](auto& list, const char* empty, const auto& items) {
+    constexpr std::size_t kBytes = 16;  // of an item, about
     const std::size_t begin = scanner.position();
     auto& values = list.emplace();
+    values.reserve((text.size() - begin) / kBytes);
     if (!items(values)) {
       list.reset();
       scanner.return_to(begin);

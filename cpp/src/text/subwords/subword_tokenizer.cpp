@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sentencode/error.h"
+#include "sentencode/io/mapped_file.h"
 #include "sentencode/text/tokenizer.h"
 #include "sentencode/text/utf8.h"
 #include "text/subwords/added_tokens.h"
@@ -22,12 +23,12 @@
 namespace sentencode {
 namespace {
 
-std::unique_ptr<const SubwordModel> model_of(const nlohmann::json& json, const ModelLists& lists) {
+std::unique_ptr<const SubwordModel> model_of(const nlohmann::json& json, ModelLists&& lists) {
   const std::string& type = JsonFields(json, "model").text("type");
-  if (type == "WordPiece") return word_piece_model(json, lists);
-  if (type == "WordLevel") return word_level_model(json, lists);
-  if (type == "Unigram") return unigram_model(json, lists);
-  if (type == "BPE") return bpe_model(json, lists);
+  if (type == "WordPiece") return word_piece_model(json, std::move(lists));
+  if (type == "WordLevel") return word_level_model(json, std::move(lists));
+  if (type == "Unigram") return unigram_model(json, std::move(lists));
+  if (type == "BPE") return bpe_model(json, std::move(lists));
   throw Unsupported(concat("tokenizer.json: model has the type '", type, "', which is not supported"));
 }
 
@@ -69,21 +70,23 @@ struct SubwordTokenizer::Parts {
     parts->json = std::move(text);
     return parts;
   }
-  /// Reads large lists without a tree. Null if there is an error, which a tree describes.
+  /// Reads large lists without a tree. Null if the model has an error, which a tree describes.
   static std::shared_ptr<Parts> without_tree(std::string_view text) {
     ModelLists lists;
     const auto content = without_lists(text, lists);
     if (!content) return nullptr;
+    // Refused here, most of the time: without the tree of a large vocabulary.
+    SubwordPreTokenizers(content->value("pre_tokenizer", nlohmann::json()));
     try {
-      return std::make_shared<Parts>(*content, lists);
+      return std::make_shared<Parts>(*content, std::move(lists));
     } catch (const Error&) {
       return nullptr;
     }
   }
-  Parts(const nlohmann::json& content, const ModelLists& lists)
+  Parts(const nlohmann::json& content, ModelLists&& lists)
       : normalizers(content.value("normalizer", nlohmann::json())),
         pre_tokenizers(content.value("pre_tokenizer", nlohmann::json())),
-        model(model_of(JsonFields(content, "").at("model"), lists)),
+        model(model_of(JsonFields(content, "").at("model"), std::move(lists))),
         truncation(content.value("truncation", nlohmann::json()).dump()) {
     const JsonFields fields(content, "");
     check_post_processor(content.value("post_processor", nlohmann::json()), "post_processor", 0);
@@ -174,6 +177,14 @@ SubwordTokenizer::SubwordTokenizer(std::shared_ptr<const Parts> parts, const Sub
 std::shared_ptr<const SubwordTokenizer> SubwordTokenizer::from_json(std::string json,
                                                                     const SubwordOptions& options) {
   return std::shared_ptr<const SubwordTokenizer>(new SubwordTokenizer(Parts::read(std::move(json)), options));
+}
+
+std::shared_ptr<const SubwordTokenizer> SubwordTokenizer::from_file(const std::string& path,
+                                                                    const SubwordOptions& options) {
+  const auto file = MappedFile::open(path);
+  std::string_view text(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  return from_json(std::string(text), options);
 }
 
 std::shared_ptr<const SubwordTokenizer> SubwordTokenizer::with_options(const SubwordOptions& options) const {

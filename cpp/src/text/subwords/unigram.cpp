@@ -46,9 +46,9 @@ double as_read_by_serde(double number) {
 /// The most probable segmentation (Kudo 2018): maximises the sum of the tokens' log probabilities.
 class Unigram final : public CachedModel {
  public:
-  Unigram(const JsonFields& fields, const ModelLists& lists) {
+  Unigram(const JsonFields& fields, ModelLists&& lists) {
     const nlohmann::json& array = fields.array("vocab");
-    const auto tokens = lists.scores ? *lists.scores : scores_in(array, fields.name_of("vocab"));
+    const auto tokens = lists.scores ? std::move(*lists.scores) : scores_in(array, fields.name_of("vocab"));
     std::vector<std::string_view> strings;
     strings.reserve(tokens.size());
     scores_.reserve(tokens.size());
@@ -175,8 +175,8 @@ class Unigram final : public CachedModel {
 
 }  // namespace
 
-std::unique_ptr<const SubwordModel> unigram_model(const nlohmann::json& model, const ModelLists& lists) {
-  return std::make_unique<const Unigram>(JsonFields(model, "model"), lists);
+std::unique_ptr<const SubwordModel> unigram_model(const nlohmann::json& model, ModelLists&& lists) {
+  return std::make_unique<const Unigram>(JsonFields(model, "model"), std::move(lists));
 }
 
 }  // namespace sentencode

@@ -20,11 +20,11 @@ bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0x
 /// What WordPiece and WordLevel share: a vocabulary in which most words are tokens.
 class WordModel : public SubwordModel {
  public:
-  WordModel(const JsonFields& fields, const ModelLists& lists,
+  WordModel(const JsonFields& fields, ModelLists&& lists,
             std::size_t most_characters = std::numeric_limits<std::size_t>::max(),
             std::optional<std::string_view> prefix = {})
       : most_characters_(most_characters) {
-    const auto tokens = tokens_of(fields, lists);
+    const auto tokens = tokens_of(fields, std::move(lists));
     parallel_for(0, 2, 1, [&](std::int64_t table, std::int64_t) {
       if (table == 0) {
         vocabulary_ = SubwordVocabulary(tokens);
@@ -114,8 +114,8 @@ class WordLevel final : public WordModel {
 /// continue it. A word without such a split is unknown.
 class WordPiece final : public WordModel {
  public:
-  WordPiece(const JsonFields& fields, const ModelLists& lists)
-      : WordModel(fields, lists,
+  WordPiece(const JsonFields& fields, ModelLists&& lists)
+      : WordModel(fields, std::move(lists),
                   static_cast<std::size_t>(
                       fields.whole("max_input_chars_per_word", std::numeric_limits<std::int64_t>::max())),
                   fields.text("continuing_subword_prefix")) {
@@ -150,12 +150,12 @@ class WordPiece final : public WordModel {
 
 }  // namespace
 
-std::unique_ptr<const SubwordModel> word_piece_model(const nlohmann::json& model, const ModelLists& lists) {
-  return std::make_unique<const WordPiece>(JsonFields(model, "model"), lists);
+std::unique_ptr<const SubwordModel> word_piece_model(const nlohmann::json& model, ModelLists&& lists) {
+  return std::make_unique<const WordPiece>(JsonFields(model, "model"), std::move(lists));
 }
 
-std::unique_ptr<const SubwordModel> word_level_model(const nlohmann::json& model, const ModelLists& lists) {
-  return std::make_unique<const WordLevel>(JsonFields(model, "model"), lists);
+std::unique_ptr<const SubwordModel> word_level_model(const nlohmann::json& model, ModelLists&& lists) {
+  return std::make_unique<const WordLevel>(JsonFields(model, "model"), std::move(lists));
 }
 
 }  // namespace sentencode
