@@ -41,6 +41,7 @@ def main():
     with args.sentences.open(encoding="utf-8") as lines:
         some = [line.rstrip("\n") for line in islice(lines, 10_000)]
     se.Average({"warm": [1.0]}).encode("up")  # loads the modules
+    time.sleep(0.2)  # threads of OpenBLAS wait actively after the import of NumPy
     before = peak()
     begin = time.perf_counter()
     encoder = se.load(args.folder)

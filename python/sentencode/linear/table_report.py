@@ -98,8 +98,8 @@ def unknown_advice(
     zero = np.logical_or.reduce([np.diff(counts) == 0 for counts in before])
     if zero.mean() > _MANY_UNKNOWN:
         yield (
-            f"{zero.sum():,} of {len(zero):,} examples have a sentence without known words, whose embedding is "
-            "zero: do the word vectors have the text's language and case (lowercase=)?",
+            f"{zero.sum():,} of {len(zero):,} examples have a sentence without known words, whose embedding "
+            "is zero: do the word vectors have the text's language and case (lowercase=)?",
             ZeroRowsWarning,
         )
 

@@ -340,7 +340,7 @@ def test_torch_is_not_loaded():
 
 def test_warns_of_examples_without_known_words():
     texts, y = opinions(100)
-    pairs = [*zip(texts, texts[1:], strict=False), (texts[0], "unheard")]
+    pairs = [*itertools.pairwise(texts), (texts[0], "unheard")]
     with pytest.warns(se.ZeroRowsWarning, match=r"2 of 101 examples have a sentence without known words"):
         se.TrainedAverage(VECTORS.with_oov("zero"), max_epochs=1).fit(
             [*pairs, ("new", "new")], [*y[1:], *y[:2]]
