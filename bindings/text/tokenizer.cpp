@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "bindings.h"
-#include "paths.h"
 #include "python_text.h"
 #include "sentences.h"
 #include "sentencode/error.h"
@@ -69,13 +68,6 @@ void bind_tokenizer(py::module_& m) {
                }),
            py::arg("json"), py::kw_only(), py::arg("keep_unknown") = true, py::arg("max_tokens") = 0,
            py::arg("max_characters") = 0)
-      .def_static(
-          "from_file",
-          [](const Path& path) {
-            const WithoutGil release;
-            return std::const_pointer_cast<SubwordTokenizer>(SubwordTokenizer::from_file(path));
-          },
-          py::arg("path"), "Reads a file in UTF-8.")
       .def(
           "with_options",
           [](const SubwordTokenizer& self, bool keep_unknown, std::int64_t max_tokens,

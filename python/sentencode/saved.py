@@ -128,8 +128,7 @@ def _opened(kind: str, name: str, options: _core.LoadOptions) -> tuple[Any, Any]
         neural: Any = NEURAL_KINDS[kind]
         return neural, neural._open(name, options)
     if kind == "ParagraphVec":
-        paragraph_vec = _public(kind)
-        return paragraph_vec, paragraph_vec._open(name)
+        return _public(kind), _public(kind)._open(name)
     model: Any = _core.load_encoder(name, options)
     name = parsed_params(model).get("class", model.kind) if model.kind == "Average" else model.kind
     return linear.DictRep if name == "DictRep" else getattr(linear, model.kind), model

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..errors import FormatError
-from ..files import read_json, read_text
+from ..files import decoded, read_json, read_text
 from ..linear.average import Average
 from ..text import hugging_face
 from ..text.tokenizer import Tokenizer
@@ -71,10 +72,12 @@ def _vector(
 
 def _tokenizer(model: StaticFolder, trust: bool) -> tuple[Tokenizer, list[str] | _core.SubwordTokenizer]:
     """The tokenizer, and what has its tokens in the order of their ids."""
+    # The core takes UTF-8, too, which saves decoding.
+    content: Any = model.tokenizer.read_bytes().removeprefix(codecs.BOM_UTF8)
     try:
-        core = _core.SubwordTokenizer.from_file(model.tokenizer)
+        core = _core.SubwordTokenizer(content)
     except ValueError as error:
-        read_text(model.tokenizer)
+        decoded(content, model.tokenizer)
         raise FormatError(f"{model.tokenizer}: {str(error).removeprefix('tokenizer.json: ')}") from None
     except NotImplementedError as error:
         written = read_json(model.tokenizer)

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sentencode/error.h"
+#include "sentencode/parallel.h"
 #include "sentencode/text/subword_tokenizer.h"
 #include "temporary_folder.h"
 
@@ -21,7 +22,7 @@ std::string with_model(const std::string& model) {
 }
 
 TEST(ModelLists, AreReadWithoutATree) {
-  using Ids = std::vector<std::pair<std::int32_t, std::string_view>>;
+  using Ids = ModelLists::Ids;
   ModelLists lists;  // with views of the text
   const std::string text = with_model(R"({"type": "BPE", "vocab" : { "a\"\u00e9\ud83d\ude00": 0,
       "{\\": 12 }, "merges": [["a", "b]"], "c d", [ "\n" , "e" ]], "unk_token": null})");
@@ -105,14 +106,16 @@ TEST(SubwordTokenizer, ReadsManyMerges) {
   const std::string last = "model.merges[" + std::to_string(merges.size() - 1) + "]";
   EXPECT_THROW_WITH(SubwordTokenizer::from_json(json()), FormatError,
                     last + ": the vocabulary does not have 'zz'");
-}
 
-TEST(SubwordTokenizer, ReadsFiles) {
-  const TemporaryFolder folder;
-  const std::string json = R"({"model": {"type": "WordLevel", "unk_token": "u", "vocab": {"u": 0}}})";
-  const std::string path = folder.write("tokenizer.json", "\xEF\xBB\xBF" + json);
-  EXPECT_EQ(SubwordTokenizer::from_file(path)->json(), json);
-  EXPECT_THROW_WITH(SubwordTokenizer::from_file(folder.path("other.json")), IoError, "other.json");
+  const int threads = num_threads();
+  set_num_threads(1);
+  set_interrupt_check([] {
+    static bool interrupted = false;
+    return !std::exchange(interrupted, true);
+  });
+  EXPECT_THROW(SubwordTokenizer::from_json(json()), Interrupted);
+  set_interrupt_check(nullptr);
+  set_num_threads(threads);
 }
 
 TEST(ModelLists, UnusualListsStayInTheTree) {

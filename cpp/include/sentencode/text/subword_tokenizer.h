@@ -43,8 +43,6 @@ class SubwordTokenizer : public std::enable_shared_from_this<SubwordTokenizer> {
   /// FormatError names the invalid field, Unsupported the part that cannot be reproduced exactly.
   static std::shared_ptr<const SubwordTokenizer> from_json(std::string json,
                                                            const SubwordOptions& options = {});
-  static std::shared_ptr<const SubwordTokenizer> from_file(const std::string& path,
-                                                           const SubwordOptions& options = {});
   /// The same with other options; shares the vocabulary.
   std::shared_ptr<const SubwordTokenizer> with_options(const SubwordOptions& options) const;
 

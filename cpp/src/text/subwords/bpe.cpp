@@ -87,7 +87,7 @@ class Bpe final : public CachedModel {
         std::max(fields.array("merges").size(), lists.merges ? lists.merges->size() : 0);
     parallel_for(0, 2, 1, [&](std::int64_t table, std::int64_t) {
       if (table == 0) {
-        vocabulary_ = SubwordVocabulary(tokens_of(fields, std::move(lists)));
+        vocabulary_ = SubwordVocabulary(tokens_of(fields, std::move(lists.ids)));
       } else {
         merges_.reserve(merges);
       }
@@ -136,8 +136,7 @@ class Bpe final : public CachedModel {
  private:
   static constexpr std::string_view kSpaceMark = "\u2581";
 
-  /// Tokens of a merge, and the one that it makes.
-  struct Found {
+  struct MergeIds {
     std::int32_t left = -1, right = -1, merged = -1;  // -1: the line of the version
   };
 
@@ -145,13 +144,10 @@ class Bpe final : public CachedModel {
     constexpr std::int64_t kPiece = 1 << 14;
     std::atomic<bool> splits = prefix_.empty() && suffix_.empty() && vocabulary_.id(kSpaceMark) >= 0 &&
                                !unknown_token_.value_or("").ends_with(kSpaceMark);
-    std::vector<Found> found(merges.size());
+    std::vector<MergeIds> found(merges.size());
     parallel_for(0, std::ssize(merges), kPiece, [&](std::int64_t begin, std::int64_t end) {
-      const auto first = static_cast<std::size_t>(begin), count = static_cast<std::size_t>(end - begin);
-      const auto name = [&](std::size_t i) { return concat("tokenizer.json: ", field, "[", first + i, "]"); };
-      if (!find_tokens(merges.subspan(first, count), std::span(found).subspan(first, count), name)) {
-        splits = false;
-      }
+      const auto first = static_cast<std::size_t>(begin), last = static_cast<std::size_t>(end);
+      if (!find_tokens(merges, first, last, field, found)) splits = false;
     });
     splits_at_spaces_ = splits;
     constexpr std::size_t kAhead = 16;
@@ -162,19 +158,18 @@ class Bpe final : public CachedModel {
     }
   }
 
-  /// Looks up the tokens of merges; `name` is called with the index of a merge in error. Returns whether no
-  /// merge joins a character and a following space mark.
-  template <typename Name>
-  bool find_tokens(std::span<const ModelLists::Merge> merges, std::span<Found> found,
-                   const Name& name) const {
+  /// Looks up the tokens of the merges `first` to `end`. Returns whether none of them joins a character and a
+  /// following space mark.
+  bool find_tokens(std::span<const ModelLists::Merge> merges, std::size_t first, std::size_t end,
+                   const std::string& field, std::span<MergeIds> found) const {
     // Parts of several merges are looked up together, to overlap accesses to memory.
     constexpr std::size_t kAtOnce = SubwordVocabulary::kAtOnce / 2;
     std::array<std::string_view, 2 * kAtOnce> parts;
     std::array<std::int32_t, 2 * kAtOnce> ids;
     bool splits = true;
     std::int32_t last = -1;  // merged token
-    for (std::size_t begin = 0; begin < merges.size(); begin += kAtOnce) {
-      const std::size_t count = std::min(kAtOnce, merges.size() - begin);
+    for (std::size_t begin = first; begin < end; begin += kAtOnce) {
+      const std::size_t count = std::min(kAtOnce, end - begin);
       for (std::size_t k = 0; k < count; ++k) {
         parts[2 * k] = merges[begin + k].first;
         parts[2 * k + 1] = merges[begin + k].second;
@@ -183,11 +178,12 @@ class Bpe final : public CachedModel {
       for (std::size_t k = 0; k < count; ++k) {
         const std::string_view left = parts[2 * k], right = parts[2 * k + 1];
         if (left.data() == nullptr) continue;
+        const auto name = [&] { return concat("tokenizer.json: ", field, "[", begin + k, "]"); };
         const auto check = [&](std::int32_t id, std::string_view token) {
-          ST_CHECK(id >= 0, FormatError, name(begin + k), ": the vocabulary does not have '", token, "'");
+          ST_CHECK(id >= 0, FormatError, name(), ": the vocabulary does not have '", token, "'");
         };
-        ST_CHECK(!left.empty() && right.size() > prefix_.size(), Unsupported, name(begin + k), ": '", left,
-                 "' and '", right, "'; a part is empty, which is not supported");
+        ST_CHECK(!left.empty() && right.size() > prefix_.size(), Unsupported, name(), ": '", left, "' and '",
+                 right, "'; a part is empty, which is not supported");
         check(ids[2 * k], left);
         check(ids[2 * k + 1], right);
         last = merged_id(left, right.substr(prefix_.size()), last);

@@ -70,11 +70,9 @@ void SubwordModel::append_ids(std::span<const std::string_view> words, std::vect
   for (const std::string_view word : words) append_ids(word, ids);
 }
 
-std::vector<std::pair<std::int32_t, std::string_view>> tokens_of(const JsonFields& model,
-                                                                 ModelLists&& lists) {
+ModelLists::Ids tokens_of(const JsonFields& model, std::optional<ModelLists::Ids> ids) {
   const nlohmann::json& tokens = model.object("vocab");
-  std::vector<std::pair<std::int32_t, std::string_view>> by_id;
-  if (lists.ids) by_id = std::move(*lists.ids);
+  ModelLists::Ids by_id = std::move(ids).value_or(ModelLists::Ids());
   for (const auto& [token, id] : tokens.items()) {
     const bool good = id.is_number_unsigned() && id <= std::numeric_limits<std::int32_t>::max();
     ST_CHECK(good, FormatError, "tokenizer.json: ", model.name_of("vocab"), "['", token,

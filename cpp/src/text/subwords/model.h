@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -54,8 +55,8 @@ class SubwordModel {
   virtual void append_ids(std::span<const std::string_view> words, std::vector<std::int32_t>& ids) const;
 };
 
-/// The field "vocab" of a model, an object {token: id}, in the order of ids.
-std::vector<std::pair<std::int32_t, std::string_view>> tokens_of(const JsonFields& model, ModelLists&& lists);
+/// The field "vocab" of a model, an object {token: id}, in the order of ids; `ids` were read without a tree.
+ModelLists::Ids tokens_of(const JsonFields& model, std::optional<ModelLists::Ids> ids);
 
 // Models from the object "model" of tokenizer.json, and its large lists. FormatError names the invalid field,
 // Unsupported the part that cannot be reproduced exactly.

@@ -19,11 +19,12 @@ std::optional<double> serde_number(std::uint64_t digits, int exponent, bool nega
 /// The large lists of a tokenizer.json as arrays, which are read 20 times as fast as a tree. Strings are
 /// views of the text, or of `unescaped`.
 struct ModelLists {
+  using Ids = std::vector<std::pair<std::int32_t, std::string_view>>;
   using Merge = std::pair<std::string_view, std::string_view>;
 
-  std::optional<std::vector<std::pair<std::int32_t, std::string_view>>> ids;  // model.vocab: {token: id}
-  std::optional<std::vector<std::pair<double, std::string_view>>> scores;     // model.vocab: [[token, score]]
-  std::optional<std::vector<Merge>> merges;                                   // model.merges
+  std::optional<Ids> ids;                                                  // model.vocab: {token: id}
+  std::optional<std::vector<std::pair<double, std::string_view>>> scores;  // model.vocab: [[token, score]]
+  std::optional<std::vector<Merge>> merges;                                // model.merges
   std::deque<std::string> unescaped;
 };
 

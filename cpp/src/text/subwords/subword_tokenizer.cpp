@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "sentencode/error.h"
-#include "sentencode/io/mapped_file.h"
 #include "sentencode/text/tokenizer.h"
 #include "sentencode/text/utf8.h"
 #include "text/subwords/added_tokens.h"
@@ -75,10 +74,12 @@ struct SubwordTokenizer::Parts {
     ModelLists lists;
     const auto content = without_lists(text, lists);
     if (!content) return nullptr;
-    // Refused here, most of the time: without the tree of a large vocabulary.
+    // Most tokenizers that are not supported have another pre-tokenizer: this refuses them at once.
     SubwordPreTokenizers(content->value("pre_tokenizer", nlohmann::json()));
     try {
       return std::make_shared<Parts>(*content, std::move(lists));
+    } catch (const Interrupted&) {
+      throw;
     } catch (const Error&) {
       return nullptr;
     }
@@ -177,14 +178,6 @@ SubwordTokenizer::SubwordTokenizer(std::shared_ptr<const Parts> parts, const Sub
 std::shared_ptr<const SubwordTokenizer> SubwordTokenizer::from_json(std::string json,
                                                                     const SubwordOptions& options) {
   return std::shared_ptr<const SubwordTokenizer>(new SubwordTokenizer(Parts::read(std::move(json)), options));
-}
-
-std::shared_ptr<const SubwordTokenizer> SubwordTokenizer::from_file(const std::string& path,
-                                                                    const SubwordOptions& options) {
-  const auto file = MappedFile::open(path);
-  std::string_view text(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-  return from_json(std::string(text), options);
 }
 
 std::shared_ptr<const SubwordTokenizer> SubwordTokenizer::with_options(const SubwordOptions& options) const {

@@ -24,7 +24,7 @@ class WordModel : public SubwordModel {
             std::size_t most_characters = std::numeric_limits<std::size_t>::max(),
             std::optional<std::string_view> prefix = {})
       : most_characters_(most_characters) {
-    const auto tokens = tokens_of(fields, std::move(lists));
+    const auto tokens = tokens_of(fields, std::move(lists.ids));
     parallel_for(0, 2, 1, [&](std::int64_t table, std::int64_t) {
       if (table == 0) {
         vocabulary_ = SubwordVocabulary(tokens);
