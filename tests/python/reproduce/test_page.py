@@ -29,7 +29,7 @@ def test_pages_of_the_documentation_are_up_to_date_and_begin_briefly(path):
 
 
 def test_the_index_and_the_readme_are_up_to_date():
-    assert len(PAGES) == 8
+    assert len(PAGES) == 9
     order = ("aae", "rnn-cnn", "pooling", "nmt", "laes", "distill")
     table = page.index([FOLDER / f"{name}.json" for name in order])
     assert table in (FOLDER / "index.md").read_text()
