@@ -22,6 +22,10 @@ __all__ = ["DictRep"]
 Floats = npt.NDArray[np.float32]
 
 
+class _Trained(TrainedAverage):
+    _reported = "DictRep"
+
+
 class DictRep(LinearEncoder):
     """The word vector that a sentence defines: a bag of words that is trained on a dictionary.
 
@@ -119,7 +123,7 @@ class DictRep(LinearEncoder):
         definitions, words = sides[0], checked_words("y", sides[1] if y is None else y)
         if len(definitions) != len(words):
             raise ValueError(f"DictRep: {len(definitions)} definitions, but {len(words)} words in y")
-        trained = TrainedAverage(head="RowRegression", **self.get_params(deep=False))
+        trained = _Trained(head="RowRegression", **self.get_params(deep=False))
         table = trained._word_vectors
         spelled = [word if table.cased else word.lower() for word in words]
         known = [i for i, word in enumerate(spelled) if word in table]

@@ -106,6 +106,7 @@ def unknown_advice(
 
 def planned(
     bar: Callable[[int, int], None],
+    name: str,
     show: bool,
     splits: Sequence[Split],
     max_epochs: int,
@@ -115,6 +116,7 @@ def planned(
 
     Args:
         bar: Moves the bar.
+        name: Name of the encoder.
         show: Whether the line is written if it is not logged.
         splits: Examples to train on, and held-out ones.
         max_epochs: Passes over the examples, at most.
@@ -131,7 +133,7 @@ def planned(
         if not is_said and seconds >= DELAY and done > 0:
             is_said = True
             most = min(seconds / done * total, math.inf if max_minutes is None else 60 * max_minutes)
-            say(show, f"TrainedAverage: {examples}; up to {max_epochs} epochs in about {most:.0f} s")
+            say(show, f"{name}: {examples}; up to {max_epochs} epochs in about {most:.0f} s")
         bar(done, total)
 
     return moved

@@ -91,6 +91,7 @@ class TrainedAverage(LinearEncoder):
     """
 
     _kind = "TrainedAverage"
+    _reported = "TrainedAverage"  # in messages of fit
     _unsaved = frozenset({"vectors"})
     _in_files = frozenset({"classes"})
 
@@ -266,7 +267,7 @@ class TrainedAverage(LinearEncoder):
 
     def _options(self) -> dict[str, Any]:
         if self.normalize is not None:
-            return {"normalize": checked_bool("TrainedAverage: normalize", self.normalize)}
+            return {"normalize": checked_bool(f"{self._reported}: normalize", self.normalize)}
         return {"normalize": getattr(self.vectors, "normalize", False) is True}
 
     def _weights(self) -> None:
@@ -279,7 +280,7 @@ class TrainedAverage(LinearEncoder):
             folded = vectors._folded()
             if folded.unknown is not None and folded.unknown.any():
                 raise ValueError(
-                    f"TrainedAverage: the {type(vectors).__name__} has a vector for unknown words, which "
+                    f"{self._reported}: the {type(vectors).__name__} has a vector for unknown words, which "
                     "would not be trained: use vectors.with_oov('skip') or 'zero'"
                 )
             table = vectors._fitted_vectors
@@ -292,7 +293,7 @@ class TrainedAverage(LinearEncoder):
         oov = self._word_vectors.oov
         if oov not in ("skip", "zero"):
             raise ValueError(
-                f"TrainedAverage: vectors with oov={oov!r} represent unknown words by vectors that are not "
+                f"{self._reported}: vectors with oov={oov!r} represent unknown words by vectors that are not "
                 "trained; use vectors.with_oov('skip') or 'zero'"
             )
 
@@ -312,7 +313,7 @@ class TrainedAverage(LinearEncoder):
         deadline = time.monotonic() + (
             np.inf
             if self.max_minutes is None
-            else 60 * checked_float("TrainedAverage: max_minutes", self.max_minutes, 0, above=True)
+            else 60 * checked_float(f"{self._reported}: max_minutes", self.max_minutes, 0, above=True)
         )
         options = self._training_options(kind)
         self._check_vectors()
@@ -336,7 +337,7 @@ class TrainedAverage(LinearEncoder):
         if len(sides) not in SIDES[kind]:
             expected = " or ".join(map(str, SIDES[kind]))
             raise ValueError(
-                f"TrainedAverage: {kind} learns from examples of {expected} sentences, got {len(sides)}"
+                f"{self._reported}: {kind} learns from examples of {expected} sentences, got {len(sides)}"
                 + (": pairs are tuples, as in [(first, second), ...]" if len(sides) == 1 else "")
             )
         n = len(sides[0])
@@ -352,7 +353,7 @@ class TrainedAverage(LinearEncoder):
         ids, rows = np.unique(np.concatenate([ids for ids, _ in looked_up]), return_inverse=True)
         listed = ids[ids < len(initial)]  # others have zero rows
         if len(listed) == 0:
-            raise ValueError("TrainedAverage: none of the words of the sentences has a vector")
+            raise ValueError(f"{self._reported}: none of the words of the sentences has a vector")
         ends = np.cumsum([len(side) for side, _ in looked_up])[:-1]
         parts = np.split(rows.astype(np.int32), ends)
         examples = _core.TableExamples(
@@ -374,10 +375,11 @@ class TrainedAverage(LinearEncoder):
                     "pair_scale": _PAIR_SCALE if kind == "Classifier" and len(sides) == 2 else 1.0,
                 },
                 options,
-                max_epochs=checked_int("TrainedAverage: max_epochs", self.max_epochs, 1, 1 << 20),
-                patience=checked_int("TrainedAverage: patience", self.patience, 1),
+                max_epochs=checked_int(f"{self._reported}: max_epochs", self.max_epochs, 1, 1 << 20),
+                patience=checked_int(f"{self._reported}: patience", self.patience, 1),
                 deadline=deadline,
-                on_progress=bar and planned(bar, shown.show, splits, self.max_epochs, self.max_minutes),
+                on_progress=bar
+                and planned(bar, self._reported, shown.show, splits, self.max_epochs, self.max_minutes),
             )
             dropouts = (0.0, 0.3) if self.word_dropout is None else (self.word_dropout,)
             try:
@@ -387,12 +389,12 @@ class TrainedAverage(LinearEncoder):
                     self._adopt_trained(training, initial, listed, tokenizer, learnt)
         seconds = time.monotonic() - begin
         report = TableReport(training, self.trial_, labels if kind == "Classifier" else None, splits)
-        say(shown.show and seconds >= shown.delay, f"TrainedAverage: {report.result()}; {seconds:.1f} s")
+        say(shown.show and seconds >= shown.delay, f"{self._reported}: {report.result()}; {seconds:.1f} s")
         for text, warning in (*unknown_advice(looked_up, len(initial)), *report.advice(self.max_minutes)):
-            warnings.warn(f"TrainedAverage.fit: {text}", warning, stacklevel=3)
+            warnings.warn(f"{self._reported}.fit: {text}", warning, stacklevel=3)
 
     def _training_options(self, kind: str) -> dict[str, Any]:
-        name = "TrainedAverage: "
+        name = f"{self._reported}: "
         size = {"MultipleNegatives": 128}.get(kind, 32) if self.batch_size is None else self.batch_size
         if self.word_dropout is not None:
             checked_float(name + "word_dropout", self.word_dropout, 0, 1, below=True)
@@ -411,7 +413,7 @@ class TrainedAverage(LinearEncoder):
     def _splits(self, labels: Floats | None, groups: Indices) -> list[Split]:
         """Examples to train on and to hold out: equal fractions of the classes, equal examples together."""
         if len(groups) < 2:
-            raise ValueError(f"TrainedAverage: fit needs two examples or more, got {len(groups)}")
+            raise ValueError(f"{self._reported}: fit needs two examples or more, got {len(groups)}")
         ids = None if labels is None else labels.argmax(axis=1)
         masks = held_out_masks(self._chosen, groups, ids)
         return [(np.flatnonzero(~held_out), np.flatnonzero(held_out)) for held_out in masks]

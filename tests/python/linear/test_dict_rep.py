@@ -109,7 +109,7 @@ def test_is_an_estimator(encoder):
         ((["w1", "w2"], "d1"), TypeError, "y is one str"),
         ((["w1", "w2"], ["d1", 3]), TypeError, r"y\[1\] is int"),
         ((["w1", "w2"], ["x", "y"]), ValueError, "none of the 2 defined words has a vector, such as"),
-        ((["x", "y"], ["d1", "d2"]), ValueError, "none of the words of the sentences has a vector"),
+        ((["x", "y"], ["d1", "d2"]), ValueError, "DictRep: none of the words of the sentences has a vector"),
     ],
 )
 def test_invalid_dictionaries(fit, error, message):
@@ -118,7 +118,7 @@ def test_invalid_dictionaries(fit, error, message):
 
 
 def test_what_is_not_there(encoder, tmp_path):
-    with pytest.raises(ValueError, match="max_epochs must be at least 1"):
+    with pytest.raises(ValueError, match="DictRep: max_epochs must be at least 1"):
         se.DictRep(TABLE, max_epochs=0).fit(["w1", "w2"], ["d1", "d2"])
     with pytest.raises(NotImplementedError, match="no partial_fit"):
         se.DictRep(TABLE).partial_fit(["w1"])
