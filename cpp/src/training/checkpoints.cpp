@@ -285,7 +285,8 @@ std::optional<Checkpoint> CheckpointFolder::newest(Checkpoint (*read)(const std:
 std::optional<Checkpoint> CheckpointFolder::last() const {
   std::string error;
   auto checkpoint = newest(&Checkpoint::read, error);
-  ST_CHECK(checkpoint || error.empty(), FormatError, path_, ": none of its checkpoints can be read: ", error);
+  ST_CHECK(checkpoint || error.empty(), FormatError, path_, ": none of its checkpoints can be read: ", error,
+           "; remove them to train from the beginning, or use another folder");
   return checkpoint;
 }
 

@@ -127,7 +127,7 @@ TEST(CheckpointFolder, SkipsDamagedCheckpoints) {
   fs::resize_file(last, fs::file_size(last) - 1);
   EXPECT_EQ(checkpoints.last()->step, 5);
   fs::resize_file(fs::path(checkpoints.path()) / "step-000000005.safetensors", 3);
-  EXPECT_THROW(checkpoints.last(), FormatError);
+  EXPECT_THROW_WITH(checkpoints.last(), FormatError, "remove them to train from the beginning");
 }
 
 TEST(CheckpointFolder, KeepsTheBestForASavedStep) {
