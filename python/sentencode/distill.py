@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
@@ -9,10 +10,12 @@ from typing import Any
 from .files import as_path
 from .linear import Average
 from .saved import load
+from .sentence_transformers_names import NoModelCard
 from .vectors import WordVectors, distillation
 from .vectors.distillation import teacher_key, teacher_rows
 
 _TIMEOUT = 10.0  # seconds
+_HUB_NAME = re.compile(r"(?![0-9a-f]{32,}$)(\w[\w.-]*/)?\w[\w.-]*", re.ASCII)  # of a model; not a hash
 
 __all__ = ["Student", "distill", "hub_name", "teacher_key", "teacher_named", "teacher_rows"]
 
@@ -70,8 +73,11 @@ def hub_name(teacher: Any) -> str | None:
     Args:
         teacher: Any teacher.
     """
-    name = getattr(getattr(teacher, "model_card_data", None), "base_model", None)
-    return name if isinstance(name, str) else None
+    card = getattr(teacher, "model_card_data", None)
+    if isinstance(card, NoModelCard):  # of an encoder of Sentencode: its base model is a fingerprint
+        return None
+    name = getattr(card, "base_model", None)
+    return name if isinstance(name, str) and _HUB_NAME.fullmatch(name) else None
 
 
 def teacher_named(name: str, *, bfloat16: bool = False) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 from .estimator import Estimator
 
-__all__ = ["SentenceTransformersNames"]
+__all__ = ["NoModelCard", "SentenceTransformersNames"]
 
 
 class SentenceTransformersNames(Estimator):
@@ -21,9 +21,9 @@ class SentenceTransformersNames(Estimator):
         return "cosine"
 
     @property
-    def model_card_data(self) -> _NoModelCard:
+    def model_card_data(self) -> NoModelCard:
         """Ignores what evaluators of sentence-transformers write to a model card."""
-        return _NoModelCard(self)
+        return NoModelCard(self)
 
     def eval(self) -> Any:
         """Returns the encoder itself, which has no training mode."""
@@ -46,7 +46,9 @@ class SentenceTransformersNames(Estimator):
         return self.encode(sentences, *args, **options)
 
 
-class _NoModelCard:
+class NoModelCard:
+    """In place of a model card of sentence-transformers."""
+
     def __init__(self, encoder: Any) -> None:
         self._encoder = encoder
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 import types
 
@@ -9,7 +10,7 @@ import pytest
 
 import sentencode as se
 from sentencode.cli import main
-from sentencode.distill import teacher_named
+from sentencode.distill import distill, hub_name, teacher_named
 
 
 class Model:
@@ -103,3 +104,31 @@ def test_a_saved_encoder(hub, tmp_path):
     se.Average(se.WordVectors.from_dict({"a": [1.0]})).save(tmp_path / "a.sentencode")
     assert isinstance(teacher_named(str(tmp_path / "a.sentencode")), se.Average)
     assert hub["asked"] == []
+
+
+def test_only_names_of_the_hub_are_names_of_teachers():
+    for name in ("sentence-transformers/tiny", "tiny", "BAAI/bge-small-en-v1.5"):
+        assert hub_name(named(name)) == name
+    for other in ("c4283fe1" * 8, "/home/me/tiny", "./tiny", "a/b/c", "", 7, None, ["a/b"]):
+        assert hub_name(named(other)) is None
+    assert hub_name(object()) is None
+
+
+def named(base_model):
+    return types.SimpleNamespace(model_card_data=types.SimpleNamespace(base_model=base_model))
+
+
+def test_an_encoder_of_sentencode_has_no_name(tmp_path, monkeypatch):
+    words = [f"w{i}" for i in range(50)]
+    teacher = se.Average({word: [float(i), 1.0] for i, word in enumerate(words)})
+    sentences = [" ".join(pair) for pair in itertools.islice(itertools.combinations(words, 2), 300)]
+    student = distill(teacher, sentences, penalty=1e-3, cache=False)
+    assert student.teacher is None
+    student.encoder.export(tmp_path / "student")
+    card = (tmp_path / "student" / "README.md").read_text(encoding="utf-8")
+    assert "base_model" not in card
+    assert "## Teacher" not in card
+    monkeypatch.setattr(type(teacher), "fingerprint", lambda self: "mine")  # looks like a name
+    assert (
+        hub_name(teacher) is hub_name(types.SimpleNamespace(model_card_data=teacher.model_card_data)) is None
+    )

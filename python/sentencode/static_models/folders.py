@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,10 @@ from .. import _core
 from ..errors import FormatError
 from ..files import read_json
 
-__all__ = ["StaticFolder", "is_wordllama", "recognised", "weights_of"]
+__all__ = ["StaticFolder", "checked_count", "is_wordllama", "recognised", "weights_of"]
 
 _MODEL2VEC_LENGTH = 512  # its default of max_length
+_LARGEST = 2**31 - 1  # of a number of tokens or columns
 _WORDLLAMA = "_tokenizer_config.json"
 _WEIGHTS, _PICKLED = "model.safetensors", "pytorch_model.bin"
 
@@ -126,8 +127,8 @@ def _model2vec(folder: Path) -> StaticFolder:
     path = folder / "config.json"
     config = _model2vec_config(folder)
     length = config.get("max_length", _MODEL2VEC_LENGTH)
-    if length is not None and (isinstance(length, bool) or not isinstance(length, int) or length < 1):
-        raise FormatError(f"{path}: max_length must be a positive integer or null, got {length!r:.40}")
+    if length is not None:
+        checked_count(path, "max_length", length, "a positive integer or null")
     return StaticFolder(
         "model2vec",
         _existing(folder / _WEIGHTS),
@@ -144,8 +145,8 @@ def _model2vec(folder: Path) -> StaticFolder:
 def _sentence_transformers(folder: Path) -> StaticFolder:
     weights = _existing(folder / weights_of(folder))
     at_root = weights.parent.resolve() == folder.resolve()
-    tensors = set(_core.SafeTensors(weights).shapes)
-    if {"embeddings", "embedding.weight"} <= tensors:
+    tensors = _core.SafeTensors(weights).shapes
+    if {"embeddings", "embedding.weight"} <= set(tensors):
         raise FormatError(f"{weights}: two models, tensors 'embeddings' and 'embedding.weight'")
     if not at_root and (folder / _WEIGHTS).exists():
         raise FormatError(f"{folder}: two models, {_WEIGHTS} and {weights.relative_to(folder)}")
@@ -153,29 +154,34 @@ def _sentence_transformers(folder: Path) -> StaticFolder:
         return _model2vec(folder)  # which writes modules.json, too
     tokenizer = _existing(weights.parent / "tokenizer.json")
     normalize = len(read_json(folder / "modules.json")) == 2
+    tensor = "embedding.weight" if "embedding.weight" in tensors else "embeddings"
     return StaticFolder(
         "sentence-transformers",
         weights,
-        "embedding.weight" if "embedding.weight" in tensors else "embeddings",
+        tensor,
         tokenizer,
         normalize=normalize,
         truncates=True,
-        columns=_columns(folder / "config_sentence_transformers.json", normalize),
-        other_tensors=() if "embedding.weight" in tensors else ("weights", "mapping"),
+        columns=_columns(
+            folder / "config_sentence_transformers.json", normalize, weights.name, tensors.get(tensor, [])
+        ),
+        other_tensors=() if tensor == "embedding.weight" else ("weights", "mapping"),
     )
 
 
-def _columns(path: Path, normalize: bool) -> int | None:
-    """Dimensions that a model of sentence-transformers is truncated to."""
+def _columns(path: Path, normalize: bool, weights: str, shape: Sequence[int]) -> int | None:
+    """Dimensions that a model of sentence-transformers is truncated to; its table has the shape `shape`."""
     config = _object(path) if path.exists() else {}
-    prompts, name = config.get("prompts") or {}, config.get("default_prompt_name")
-    if name is not None and (not isinstance(prompts, dict) or prompts.get(name, "x")):
+    prompts = {} if config.get("prompts") is None else config["prompts"]
+    if not isinstance(prompts, dict) or not all(isinstance(one, str | None) for one in prompts.values()):
+        raise FormatError(f"{path}: prompts must be an object of strings, got {json.dumps(prompts):.40}")
+    name = config.get("default_prompt_name")
+    if name is not None and (not isinstance(name, str) or prompts.get(name, "x")):
         raise FormatError(
             f"{path}: default_prompt_name is {name!r:.40}; prompts are not supported: "
             "add the prompt to the sentences, and set it to null"
         )
-    names = [key for key, prompt in prompts.items() if prompt] if isinstance(prompts, dict) else []
-    if names:
+    if names := [key for key, prompt in prompts.items() if prompt]:
         warnings.warn(
             f"{path}: prompts are not supported: encode_query and encode_document do not add "
             f"{', '.join(map(repr, names))}; add them to the sentences",
@@ -185,14 +191,30 @@ def _columns(path: Path, normalize: bool) -> int | None:
     columns = config.get("truncate_dim")
     if columns is None:
         return None
-    if isinstance(columns, bool) or not isinstance(columns, int) or columns < 1:
-        raise FormatError(f"{path}: truncate_dim must be a positive integer or null, got {columns!r:.40}")
+    checked_count(path, "truncate_dim", columns, "a positive integer or null")
     if normalize:
         raise FormatError(
             f"{path}: truncate_dim after Normalize is not supported: set it to null, and pass "
             "truncate_dim to encode"
         )
-    return columns
+    if len(shape) == 2 and columns > shape[1]:
+        raise FormatError(
+            f"{path}: truncate_dim must be at most {shape[1]}, the columns of {weights}, got {columns}"
+        )
+    return int(columns)
+
+
+def checked_count(path: Path, field: str, count: Any, expected: str) -> int:
+    """A number of tokens or columns in a file, checked to be positive and to fit the core.
+
+    Raises:
+        FormatError: It is not `expected`, or too large; the message has the file and the field.
+    """
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise FormatError(f"{path}: {field} must be {expected}, got {count!r:.40}")
+    if count > _LARGEST:
+        raise FormatError(f"{path}: {field} must be at most {_LARGEST}, got {count!r:.40}")
+    return count
 
 
 def is_wordllama(path: Path) -> bool:

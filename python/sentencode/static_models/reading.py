@@ -17,7 +17,7 @@ from ..linear.average import Average
 from ..text import hugging_face
 from ..text.tokenizer import Tokenizer
 from ..vectors import WordVectors
-from .folders import StaticFolder, recognised
+from .folders import StaticFolder, checked_count, recognised
 from .splitters import split_of
 
 __all__ = ["read_static"]
@@ -65,8 +65,11 @@ def _vector(
             f"one for each of {count} tokens, got {values.dtype} of shape {list(values.shape)}"
         )
     values = values[:count]
-    if not np.isfinite(values).all():
-        raise FormatError(f"{model.weights}: tensor {name!r} holds NaN or infinity")
+    with np.errstate(over="ignore"):
+        finite = np.isfinite(values.astype(np.float32))
+    if not finite.all():
+        wrong = f"{name}[{finite.argmin()}] = {values[finite.argmin()]:g}"
+        raise FormatError(f"{model.weights}: tensor {name!r} holds NaN or infinity in float32: {wrong}")
     return values
 
 
@@ -100,10 +103,7 @@ def _max_length(model: StaticFolder, truncation: Any) -> int | None:
     if not model.truncates or truncation is None:
         return model.max_length
     length = truncation.get("max_length") if isinstance(truncation, dict) else None
-    if isinstance(length, bool) or not isinstance(length, int) or length < 1:
-        raise FormatError(
-            f"{model.tokenizer}: truncation.max_length must be a positive integer, got {length!r:.40}"
-        )
+    length = checked_count(model.tokenizer, "truncation.max_length", length, "a positive integer")
     if truncation.get("direction", "Right") != "Right":
         raise FormatError(
             f"{model.tokenizer}: truncation.direction is {truncation['direction']!r:.40}, expected 'Right'"

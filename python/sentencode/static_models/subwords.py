@@ -52,9 +52,12 @@ def _check_counted(
         return
     if different := sorted(set(skipped) - set(dropped)):
         token = subwords.token(different[0])
+        other = "use vectors with oov='zero'"
+        if different == [subwords.unknown_id]:
+            other = "distil a student with words='words', which has no such token"
         raise NotImplementedError(
             f"{encoder.name}: {form} counts {len(different)} tokens that this encoder skips, such as "
-            f"{token!r:.40}: normalize the embeddings, or use vectors with oov='zero'"
+            f"{token!r:.40}: normalize the embeddings, by set_params(normalize=True), or {other}"
         )
     raise NotImplementedError(
         f"{encoder.name}: model2vec skips the unknown token, which this encoder counts; use "

@@ -39,6 +39,7 @@ def test_makes_an_encoder(files, tmp_path, capsys):
     truth = truth - truth.mean(0)
     cosines = (rows * truth).sum(1) / np.linalg.norm(rows, axis=1) / np.linalg.norm(truth, axis=1)
     assert np.median(cosines) > 0.99
+    assert student._known().keys() == {"sentences"}  # the fingerprint of the teacher is no name
     assert main(command) == 1  # it is there
     assert "--overwrite" in capsys.readouterr().err
 

@@ -51,6 +51,7 @@ def test_missing_files(tmp_path, name):
         ({"embeddings": rows().astype(np.int64)}, "has the type I64"),
         ({"embeddings": rows(), "weights": np.ones(3)}, "tensor 'weights' must have numbers"),
         ({"embeddings": rows(), "weights": np.full(N, np.inf)}, "tensor 'weights' holds NaN or infinity"),
+        ({"embeddings": rows(), "weights": np.full(N, 1e300)}, "in float32: weights[0] = 1e+300"),
         ({"embeddings": rows(), "mapping": np.ones(N, np.float32)}, "tensor 'mapping' must have integers"),
         ({"embeddings": rows(), "mapping": np.full(N, N)}, f"row {N} is that of token 0"),
         ({"embeddings": rows(), "mapping": np.full(N, -1)}, "row -1 is that of token 0"),
@@ -67,6 +68,8 @@ def test_tensors(tmp_path, tensors, message):
         ({"normalize": "yes"}, "normalize must be true or false, got 'yes'"),
         ({"max_length": 0}, "max_length must be a positive integer or null, got 0"),
         ({"max_length": 1.5}, "got 1.5"),
+        ({"max_length": 2**70}, f"max_length must be at most 2147483647, got {2**70}"),
+        ({"max_length": 2**63 - 1}, "max_length must be at most 2147483647"),
         ({"model_type": "bert"}, "model_type is 'bert'"),
         ([], "expected a JSON object"),
     ],
@@ -154,12 +157,24 @@ def test_modules(tmp_path, modules, message):
     [
         ({"truncate_dim": 0}, "truncate_dim must be a positive integer"),
         ({"truncate_dim": 3}, "truncate_dim after Normalize"),
+        ({"truncate_dim": 2**70}, f"truncate_dim must be at most 2147483647, got {2**70}"),
         ({"default_prompt_name": "query", "prompts": {"query": "query: "}}, "default_prompt_name is 'query'"),
+        ({"default_prompt_name": ["query"]}, "default_prompt_name is ['query']"),
+        ({"prompts": [1]}, "prompts must be an object of strings, got [1]"),
+        ({"prompts": {"query": 1}}, 'prompts must be an object of strings, got {"query": 1}'),
     ],
 )
 def test_config_of_sentence_transformers(tmp_path, config, message):
     folder = write_sentence_transformers(tmp_path / "model", normalize=True, config=config)
     refused(folder, "config_sentence_transformers.json", message)
+
+
+def test_more_columns_than_the_table_has(tmp_path):
+    message = "truncate_dim must be at most 6, the columns of model.safetensors, got 700"
+    folder = write_sentence_transformers(tmp_path / "model", config={"truncate_dim": 700})
+    refused(folder, "config_sentence_transformers.json", message)
+    folder = write_sentence_transformers(tmp_path / "all", config={"truncate_dim": 6})
+    assert se.load(folder).dim == 6
 
 
 def test_two_models_in_one_folder(tmp_path):
@@ -175,6 +190,7 @@ def test_two_models_in_one_folder(tmp_path):
 def test_truncations_are_checked(tmp_path):
     for truncation, message in (
         ({"max_length": -1}, "truncation.max_length"),
+        ({"max_length": 2**63}, "truncation.max_length must be at most 2147483647"),
         ({"max_length": 3, "direction": "Left"}, "truncation.direction is 'Left'"),
     ):
         tokenizer = tokenizer_json(truncation=truncation)

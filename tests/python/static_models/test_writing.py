@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import re
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import sentencode as se
 from sentencode.static_models import writing
+from sentencode.static_models.card import BUILT_IN, checked_facts
 
 from ..io.saved_files import changed
 from .parts import (
@@ -122,6 +125,12 @@ def laes(vectors):
         (se.Average, {"card": {"licence": "mit"}}, "unknown key 'licence'"),
         (se.Average, {"card": {"scores": {"STS": "good"}}}, "the score of 'STS' must be a number"),
         (se.Average, {"card": {"scores": {"STS": np.nan}}}, "the score of 'STS' must be a number"),
+        (
+            se.Average,
+            {"card": {"scores": {"STS": (1, 2, 3)}}},
+            r"score of 'STS' must be in its interval; .*1, 2",
+        ),
+        (se.Average, {"card": {"scores": {"STS": [2, 3, 1]}}}, "score of 'STS' must be in its interval"),
         (se.Average, {"card": {"license": 3}}, "license must be a text, got 3"),
         (
             lambda v: se.Average(v, normalize=True),
@@ -186,7 +195,14 @@ def test_the_model_card_has_what_is_known(vectors, tmp_path):
         assert part in text
     se.Average(se.WordVectors.default()).export(tmp_path / "built-in", card={"license": "mit"})
     text = (tmp_path / "built-in" / "README.md").read_text()
-    for part in ('license: "mit"', 'language: "en"', "MiniLM-L6-v2\n\n## Sentences", "200,000 sentences of"):
+    for part in (
+        'license: "mit"',
+        'language: "en"',
+        "MiniLM-L6-v2\n\n## Sentences",
+        "200,000 sentences of",
+        "| SICK (Pearson x 100, average of the vectors) | ",
+        "## Limits\n\nWord vectors: English, lower-cased.",
+    ):
         assert part in text
     se.SIF(vectors).fit(SENTENCES).export(tmp_path / "sif")
     assert "not set to zero" in (tmp_path / "sif" / "README.md").read_text()
@@ -206,6 +222,20 @@ def test_the_model_card_has_what_the_encoder_knows(vectors, tmp_path):
         assert "\n\n8 sentences.\n" in text  # what the author says counts
     encoder.set_params(vectors=se.WordVectors.from_dict({"cat": [1.0]})).export(tmp_path / "c")
     assert "me/teacher" not in (tmp_path / "c" / "README.md").read_text()
+
+
+def test_scores_of_the_built_in_vectors_are_those_of_their_page():
+    page = (Path(__file__).parents[3] / "docs" / "default_vectors.md").read_text(encoding="utf-8")
+    header = re.search(r"^\| encoder \| (SICK .*) \|$", page, re.MULTILINE)[1].split(" | ")
+    scores = re.search(r"^\| the built-in vectors \| (.*) \|$", page, re.MULTILINE)[1].split(" | ")
+    header = [task.replace("the years", "STS12 to STS15") for task in header]
+    shown = {task.partition(" (")[0]: score for task, score in BUILT_IN["scores"].items()}
+    numbers = [[float(number) for number in re.findall(r"[\d.]+", score)] for score in scores]
+    assert shown == {
+        task: tuple(score) if len(score) > 1 else score[0]
+        for task, score in zip(header, numbers, strict=True)
+    }
+    assert checked_facts(BUILT_IN) == BUILT_IN
 
 
 @pytest.mark.parametrize("card", [7, {"teacher": 7}, {"colour": "red"}])
@@ -246,7 +276,7 @@ def test_models_of_model2vec_can_be_exported_again(tmp_path, config):
         encoder.export(tmp_path / "c", format="sentence-transformers")
         np.testing.assert_allclose(se.load(tmp_path / "c").encode(TEXTS), encoder.encode(TEXTS), atol=1e-6)
     else:
-        with pytest.raises(NotImplementedError, match="sentence-transformers counts 1 tokens that this"):
+        with pytest.raises(NotImplementedError, match=r"counts 1 tokens that this .*normalize=True"):
             encoder.export(tmp_path / "c", format="sentence-transformers")
 
 
