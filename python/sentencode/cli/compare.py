@@ -1,7 +1,7 @@
 """Compares reports of `sentencode evaluate`, example by example.
 
-Two reports: all tests of each task. Three or more: the encoders next to each other, with those that the test
-examples cannot separate from the best.
+Two reports: all tests of each task, then the ranking. Three or more: the ranking, which has the encoders next
+to each other, and marks those that the test examples cannot separate from the best.
 
 Accuracies: McNemar's test, Student's paired t-test and the paired bootstrap. Correlations: Williams' test and
 the paired bootstrap. Averages: a bootstrap that resamples examples shared by several tasks jointly.
@@ -36,5 +36,9 @@ def run(options: argparse.Namespace) -> None:
 
     reports = [Report.load(path) for path in (options.a, *options.others)]
     settings = {"confidence": options.confidence, "resamples": options.resamples}
-    result = compare(*reports, **settings) if len(reports) == 2 else rank(reports, **settings)
-    print(result.to_markdown(), end="")
+    if len(reports) == 2:
+        print(compare(*reports, **settings).to_markdown(), end="")
+        if reports[0].encoder == reports[1].encoder:
+            return  # a ranking requires names
+        print()
+    print(rank(reports, **settings).to_markdown(), end="")

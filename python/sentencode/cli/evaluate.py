@@ -2,7 +2,7 @@
 
 Metrics, splits and protocols are SentEval's; every score has its bootstrap interval. A report is written to
 --out after each task, and the same command resumes a stopped run. --html writes one file with all encoders
-and the published results.
+and the published results, --mteb the results that mteb defines in the same way.
 """
 
 from __future__ import annotations
@@ -97,6 +97,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "--no-cache": (False, "encode every time, which also measures the speed"),
             "--out FILE": (Path, out),
             "--html FILE": (Path, "all reports as one HTML file"),
+            "--mteb FOLDER": (Path, "write STSBenchmark, SICK and the STS years as mteb's cache has results"),
             "--markdown": (False, "print Markdown"),
         },
     )
@@ -127,6 +128,7 @@ def run(options: argparse.Namespace) -> None:
     if options.html is not None:
         sources.check_output(options.html, inputs, options.overwrite)
     tasks = _tasks(options)
+    _check_mteb(options, tasks)
     _check_curves(options)
     keywords = _keywords(options)
     reports: list[Report] = []
@@ -152,6 +154,11 @@ def run(options: argparse.Namespace) -> None:
                 _add_curve(options, encoder, report, task, out, keywords)
             except Exception as error:
                 failures.append(f"{candidate.label}: --curve {task}: {one_line(error)}")
+        if options.mteb is not None:
+            try:
+                written += report.to_mteb(options.mteb)
+            except Exception as error:
+                failures.append(f"{candidate.label}: --mteb: {one_line(error)}")
         print(report.to_markdown() if options.markdown else _text(report))
         if all(result.error is not None for result in report.values()):
             failures.append(f"{candidate.label}: no task has a score: {next(iter(report.values())).error}")
@@ -243,6 +250,14 @@ def _tasks(options: argparse.Namespace) -> str | list[Any]:
     if len(names) > 1 or user_tasks:
         raise UsageError("--tasks: all excludes other tasks")
     return "all"
+
+
+def _check_mteb(options: argparse.Namespace, tasks: str | list[Any]) -> None:
+    from ..evaluation.report.mteb import MTEB_TASKS
+
+    names = {task if isinstance(task, str) else task.name for task in tasks}
+    if options.mteb is not None and tasks != "all" and not names & set(MTEB_TASKS):
+        raise UsageError(f"--mteb requires one of these --tasks: {', '.join(MTEB_TASKS)}")
 
 
 def _check_curves(options: argparse.Namespace) -> None:

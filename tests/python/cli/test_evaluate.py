@@ -84,6 +84,34 @@ def test_several_encoders_and_all_tasks(folder, capsys, fails):
     fails(argv, "report.html: exists already; --overwrite replaces it")
 
 
+def test_results_of_mteb(folder, capsys):
+    for split, n in (("train", 5749), ("dev", 1500), ("test", 1379)):  # the published sizes
+        file = folder / "data" / "downstream" / "STS" / "STSBenchmark" / f"sts-{split}.csv"
+        lines = file.read_text().splitlines()
+        file.write_text("".join(f"{lines[i % 20]}\n" for i in range(n)))
+    argv = ["--tasks", "STSBenchmarkCosine", "--mteb", folder / "mteb"]
+    assert main(arguments(folder, *argv, encoders=("average", "sif"), partial=False)) == 0
+    shown = capsys.readouterr()
+    paths = sorted((folder / "mteb").glob("*/*/STSBenchmark.json"))
+    assert [path.parts[-3] for path in paths] == ["sentencode__average", "sentencode__sif"]
+    assert all(f"written: {path}" in shown.out for path in paths)
+    read = Report.from_mteb(paths[0].parent)
+    assert read.encoder == "sentencode/average"
+    expected = se.evaluate(
+        se.load(folder / "average.sentencode"), "STSBenchmarkCosine", folder / "data", resamples=50
+    )
+    figure = "test.spearman"
+    assert read["STSBenchmarkCosine"].figure(figure) == pytest.approx(
+        expected["STSBenchmarkCosine"].figure(figure)
+    )
+
+
+def test_examples_that_mteb_does_not_have(folder, fails):
+    argv = arguments(folder, "--tasks", "STSBenchmarkCosine", "--mteb", folder / "mteb")
+    fails(argv, "--mteb: no result is one of mteb's")
+    assert not (folder / "mteb").exists()
+
+
 def test_markdown(folder, capsys):
     assert main(arguments(folder, "--tasks", "CR", "--markdown")) == 0
     assert "| average | figure | value | 95 % interval |\n| --- |" in capsys.readouterr().out
@@ -147,6 +175,11 @@ def test_speed_excludes_cached_embeddings(folder):
         (["--tasks", "CR", "--rows", "r.npy", "--sentences", "s.txt"], 1, "r.npy"),
         (["--tasks", "CR", "--out", "nowhere/report.json"], 1, "there is no such folder"),
         (["--tasks", "CR", "--out", "x.json", "--html", "x.json"], 2, "--out and --html are the same file"),
+        (
+            ["--tasks", "CR", "--mteb", "m"],
+            2,
+            "--mteb requires one of these --tasks: STSBenchmarkCosine, SICK",
+        ),
     ],
 )
 def test_errors_are_one_line(folder, more, status, message, capsys, monkeypatch):
@@ -314,9 +347,14 @@ def test_reports_compared(folder, capsys, fails):
     capsys.readouterr()
     files = [str(folder / f"r-{name}.json") for name in ("average", "sif")]
     assert main(["compare", *files, "--confidence", "0.9", "--resamples", "100"]) == 0
-    expected = se.compare(*map(Report.load, files), confidence=0.9, resamples=100).to_markdown()
-    assert capsys.readouterr().out == expected
+    settings = {"confidence": 0.9, "resamples": 100}
+    expected = se.compare(*map(Report.load, files), **settings).to_markdown()
+    ranking = se.rank(list(map(Report.load, files)), **settings).to_markdown()
+    assert capsys.readouterr().out == f"{expected}\n{ranking}"
     assert "| 90 % interval |" in expected
+    assert "all that are not significantly worse at 90 %" in ranking
+    assert main(["compare", files[0], files[0], "--resamples", "100"]) == 0  # of one name: no ranking
+    assert "not significantly worse" not in capsys.readouterr().out
     fails(["compare", files[0], str(folder / "average.sentencode")], "is not a report of Sentencode")
     reports = list(map(Report.load, files))
     third = dataclasses.replace(reports[0], encoder="third")

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import reports as made
 
 import sentencode as se
-from sentencode.evaluation import Report
+from sentencode.evaluation import Kind, Report
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +119,24 @@ def test_tasks_that_not_all_have(three):
 def test_refused(three, change, error, message):
     with pytest.raises(error, match=message):
         se.rank(change(three))
+
+
+def test_the_headline_split_is_ranked():
+    task = replace(made.scores("mine", ("train", "dev", "test")), kind=Kind("similarity", pairs=True))
+    reports = [made.report(name, noise, [task]) for name, noise in (("good", 0.05), ("poor", 3.0))]
+    ranking = se.rank(reports, resamples=100)
+    for row, report in zip(ranking["mine"], reports, strict=True):
+        assert report["mine"].headline == "test.pearson"
+        assert row.score == pytest.approx(100 * report["mine"].figure("test.pearson"))
+
+
+def test_tasks_without_predictions_are_skipped(three):
+    results = {**three[2].results, "similar": replace(three[2]["similar"], predictions={})}
+    without = replace(three[2], encoder="published", results=results)
+    ranking = se.rank([*three[:2], without], resamples=100)
+    assert list(ranking) == ["kind"]
+    assert ranking.skipped == {"similar": "there are no predictions of published"}
+    assert "similar: not compared, there are no predictions of published." in ranking.to_markdown()
 
 
 def test_tasks_without_a_score_are_skipped():

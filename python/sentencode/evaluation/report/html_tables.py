@@ -28,12 +28,19 @@ def headline_tables(reports: list[BaseReport], all_measures: list[Measure]) -> l
     columns = [measure for measure in all_measures if measure.headline] + averages(reports)
     if not columns:
         return [element("p", "No task has a figure.")]
-    best = [_best(column) if len(reports) > 1 else None for column in columns]
+    from ..ranking import tied_with_best  # which imports this package
+
+    tied = tied_with_best(reports, columns) if len(reports) > 1 else [set[str]() for _ in columns]
     rows = []
     for report in reports:
         cells = [
-            _cell(column, column.cells.get(report.encoder), _why_not(report, column), best=top)
-            for column, top in zip(columns, best, strict=True)
+            _cell(
+                column,
+                column.cells.get(report.encoder),
+                _why_not(report, column),
+                _mark(column, report, names),
+            )
+            for column, names in zip(columns, tied, strict=True)
         ]
         rows.append(table_row(report.encoder, cells))
     rows += _published_rows(columns)
@@ -44,6 +51,12 @@ def headline_tables(reports: list[BaseReport], all_measures: list[Measure]) -> l
         "weighted by size; the papers do not define theirs. Learnt: by a regression on the task's training "
         "pairs; cosine: without training; the two are not comparable."
     )
+    if len(reports) > 1:
+        caption += (
+            " Underlined: the best of a column, and all that are tied with it: not significantly worse "
+            f"({_confidence(reports)}, paired bootstrap, corrected by Holm's method). Scores without "
+            "predictions of the same examples are not compared; then only the best is underlined."
+        )
     if any(figure.learnt for column in columns for figure in column.published):
         caption += f" ‡ {ANOTHER_PROTOCOL}"
     scores = table("headlines", caption, [heading("encoder"), *headings], rows)
@@ -70,9 +83,12 @@ def headline_tables(reports: list[BaseReport], all_measures: list[Measure]) -> l
     return [controls if any(column.published for column in columns) else Markup(), scores]
 
 
-def _best(measure: Measure) -> float | None:
-    values = [cell.value for cell in measure.cells.values() if math.isfinite(cell.value)]
-    return max(values, default=None)
+def _mark(measure: Measure, report: BaseReport, tied: set[str]) -> str:
+    """Whether an encoder is the best, or tied with it."""
+    if report.encoder not in tied:
+        return ""
+    best = max(measure.cells[name].value for name in tied)
+    return "best" if measure.cells[report.encoder].value == best else "tied with the best"
 
 
 def _explained(measure: Measure) -> str:
@@ -195,7 +211,7 @@ def other_tables(all_measures: list[Measure], names: list[str]) -> list[Markup]:
     return [table(None, caption, [heading("figure"), *map(heading, names)], rows)]
 
 
-def _cell(measure: Measure, cell: Cell | None, why_not: str, *, best: float | None = None) -> Markup:
+def _cell(measure: Measure, cell: Cell | None, why_not: str, mark: str = "") -> Markup:
     if cell is None:
         return element("td", "–", class_="none", title=why_not)
     if not math.isfinite(cell.value):
@@ -210,8 +226,8 @@ def _cell(measure: Measure, cell: Cell | None, why_not: str, *, best: float | No
         "td",
         inner,
         data_value=repr(cell.value),
-        class_="best" if cell.value == best else None,
-        title=None if cell.p is None else f"p = {cell.p:.3g}",
+        class_="best" if mark else None,
+        title="; ".join(filter(None, [mark, "" if cell.p is None else f"p = {cell.p:.3g}"])) or None,
     )
 
 

@@ -16,7 +16,7 @@ from ...files import as_path, make_folder, read_json, whole_file
 from ..metrics.results import TaskResult, plain
 from ..metrics.scores import pearson, spearman
 
-__all__ = ["read_mteb", "write_mteb"]
+__all__ = ["MTEB_TASKS", "read_mteb", "write_mteb"]
 
 _LOG = logging.getLogger("sentencode")
 # mteb's task -> ours. mteb computes one correlation over all pairs: of STSBenchmark's test set, of all sets
@@ -24,6 +24,7 @@ _LOG = logging.getLogger("sentencode")
 _TASKS = {"STSBenchmark": "STSBenchmarkCosine", "SICK-R": "SICKCosine"} | {
     year: year for year in ("STS12", "STS13", "STS14", "STS15", "STS16")
 }
+MTEB_TASKS = tuple(_TASKS.values())
 _SUBSET = {"hf_subset": "default", "languages": ["eng-Latn"]}
 
 

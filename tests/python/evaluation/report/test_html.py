@@ -111,6 +111,51 @@ def test_every_figure_is_in_it(tmp_path, three):
                 assert f"{cell.interval.low:.1f} to {cell.interval.high:.1f}" in text, measure.label
 
 
+def marks_of(html):
+    """Column -> encoder -> title of the marked cells of the first table."""
+    heading, *rows = html.rows[:4]
+    assert [row[0][0]["scope"] for row in rows] == ["row"] * 3
+    return {
+        column[1][0].removesuffix(", cosine"): {
+            row[0][1][0]: row[i][0]["title"] for row in rows if row[i][0].get("class") == "best"
+        }
+        for i, column in enumerate(heading)
+        if i
+    }
+
+
+def test_encoders_that_are_tied_with_the_best_are_marked(tmp_path):
+    tasks = [made.classes(), made.classes("other", 80), made.scores()]
+    names = (("poor", 3.0), ("good", 0.05), ("nearly good", 0.06))
+    reports = [made.report(name, noise, tasks) for name, noise in names]
+    html = page(tmp_path, reports)
+    marks, ranking = marks_of(html), se.rank(reports, resamples=200)
+    assert len(ranking) == len(marks) == 4  # with the mean of both classifications
+    for task, rows in ranking.items():
+        best = {row.encoder for row in rows if row.score == rows[0].score}
+        tied = {name: "best" if name in best else "tied with the best" for name in ranking.tied(task)}
+        assert {name: title.partition(";")[0] for name, title in marks[task].items()} == tied
+    assert "tied with the best" in marks["similar"].values()
+    assert "all that are tied with it" in "".join(html.text)
+
+
+@pytest.mark.parametrize("way", ["no predictions", "other examples", "other scores"])
+def test_without_predictions_of_the_same_examples_the_best_is_marked(tmp_path, way):
+    names = (("poor", 3.0), ("good", 0.05), ("nearly good", 0.06))
+    reports = [made.report(name, noise, [made.scores()]) for name, noise in names]
+    best = max(reports, key=lambda report: report["similar"].figure("all.pearson.wmean"))
+    result = best["similar"]
+    if way == "no predictions":
+        changed = replace(result, predictions={})
+    elif way == "other examples":
+        parts = {name: replace(part, gold=part.gold[::-1]) for name, part in result.predictions.items()}
+        changed = replace(result, predictions=parts)
+    else:
+        changed = replace(result, figures={**result.figures, "all": {"pearson": {"wmean": 0.9999}}})
+    best.results["similar"] = changed
+    assert marks_of(page(tmp_path, reports)) == {"similar": {best.encoder: "best"}}
+
+
 def test_recalls_have_a_table(tmp_path, three):
     shown = page(tmp_path, with_recalls(three))
     (start,) = (

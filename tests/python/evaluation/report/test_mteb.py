@@ -62,6 +62,9 @@ def test_results_are_read(report, tmp_path):
     assert "ArguAna" in (tmp_path / "both.html").read_text()
     with pytest.raises(ValueError, match="results of mteb"):
         se.evaluation.compare(report, read)
+    ranking = se.rank([report, read], resamples=10)
+    assert not ranking
+    assert ranking.skipped["STS13"] == "there are no predictions of me/noisy"
 
 
 def test_what_is_refused(report, tmp_path):
