@@ -87,23 +87,24 @@ class FitReport(Callback):
         """What to do after Ctrl-C."""
         if self.folder is None:
             return (
-                f"{self.name}: stopped after step {trainer.step:,}, and nothing is saved; with "
-                "checkpoints=FOLDER, the same call would continue"
+                f"{self.name}: stopped after step {trainer.step:,}. In this process, fit(..., "
+                'stop="now") makes the encoder of the weights so far; with checkpoints=FOLDER, the same call '
+                "would continue"
             )
         return (
             f"{self.name}: stopped after step {trainer.step:,}, which is saved in {self.folder}. The same "
             'call continues there; with stop="now" it makes the encoder of the weights so far'
         )
 
-    def result(self, trainer: Any, metric: str, scores: list[float], higher: bool) -> None:
+    def result(self, trainer: Any, metric: str, higher: bool) -> None:
         """Says how good the result is.
 
         Args:
             trainer: The trainer.
             metric: "loss", "accuracy" or "metric".
-            scores: Scores of all validations.
             higher: Whether a higher score is better.
         """
+        scores = list(trainer._core.scores)
         seconds = time.perf_counter() - self.begin
         if seconds < self.delay or trainer.rank != 0:
             return
@@ -125,15 +126,14 @@ class FitReport(Callback):
             text = "not validated"
         say(self.shown, f"{self.name}: {text}; {steps}, {_time(seconds)}")
 
-    def warn(self, trainer: Any, metric: str, scores: list[float]) -> None:
+    def warn(self, trainer: Any, metric: str) -> None:
         """Warns where the result could be better.
 
         Args:
             trainer: The trainer, after its run.
             metric: As in `result`.
-            scores: As in `result`.
         """
-        history, settings = trainer.history, self.settings
+        history, settings, scores = trainer.history, self.settings, list(trainer._core.scores)
         if metric == "accuracy" and self.valid >= LEAST_VALIDATED and scores:
             best = float(np.nanmax(scores)) if not np.isnan(scores).all() else math.nan
             if best <= self.majority:
@@ -171,7 +171,7 @@ class FitReport(Callback):
 
 
 def _warn(message: str, kind: type[TrainingWarning]) -> None:
-    warnings.warn(message, kind, stacklevel=5)  # at the call of `fit`
+    warnings.warn(message, kind, stacklevel=6)  # at the call of `fit`
 
 
 def _time(seconds: float) -> str:

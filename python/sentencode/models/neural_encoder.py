@@ -27,7 +27,7 @@ from .core_model import core_encoder, normalized_parts
 from .encoder_class import network_defaults, shared_defaults
 from .expansion import expanded_words
 from .heads import HeadModule, as_head
-from .neural_training import EncoderTraining
+from .neural_training import trained_encoder
 from .prediction import TrainedHead
 from .python_network import core_network
 from .task import SentenceTask, Task
@@ -114,6 +114,7 @@ class NeuralEncoder(CoreEncoder):
     origin_: dict[str, Any] | None = None
     _network: Any
     _trained_head: TrainedHead | None = None
+    _stopped: Any = None  # a training without checkpoints that Ctrl-C has stopped
 
     def __init__(
         self,
@@ -245,9 +246,9 @@ class NeuralEncoder(CoreEncoder):
     ) -> Any:
         """Train the network from scratch.
 
-        If training fails or is interrupted, the encoder stays unchanged; with `checkpoints`, the same call
-        resumes it, and with `stop="now"` makes an encoder of the weights so far. With validations, the
-        encoder gets the best weights of all of them.
+        If training fails or is interrupted, the encoder stays unchanged; with `stop="now"`, the same call
+        then makes an encoder of the weights so far, and with `checkpoints` it resumes the training. With
+        validations, the encoder gets the best weights of all of them.
 
         Args:
             sentences: Many sentences, or the name of a text file, a folder or a glob. They are read twice:
@@ -272,8 +273,9 @@ class NeuralEncoder(CoreEncoder):
             keep_last: Number of last checkpoints that stay in the folder besides the best one, such as for
                 `sentencode.models.average_checkpoints`.
             callbacks: Notified of every step and validation; see `sentencode.training`.
-            stop: "now" takes no step: the encoder gets the weights of the last checkpoint in `checkpoints`,
-                or the best ones if it was validated. All other arguments must be those of the stopped call.
+            stop: "now" takes no step: the encoder gets the last weights of the `fit` that Ctrl-C has stopped,
+                or the best ones if it was validated. If it had `checkpoints`, they are read from there, and
+                all other arguments must be those of the stopped call; else they are ignored.
             show_progress_bar: Whether to show one, and lines on the plan and the result. None: in a terminal
                 or a notebook, after a second, or if the logger "sentencode" shows information.
 
@@ -293,14 +295,11 @@ class NeuralEncoder(CoreEncoder):
             UserWarning: If the file of the best weights in `checkpoints` is damaged or missing; the encoder
                 then has the last ones.
         """
-        fresh = type(self)(**self.get_params(deep=False))
-        if head is not None:
-            fresh.head = head
         if init is not None and not isinstance(init, NeuralEncoder):
             raise TypeError(f"init must be a neural encoder, as se.load reads one, got {type(init).__name__}")
-        trainer = {"checkpoints": checkpoints, "keep_last": keep_last, "callbacks": callbacks}
-        y = list(y) if isinstance(y, Iterator) else y
-        EncoderTraining(fresh, valid, init, freeze, stop, show_progress_bar, **trainer).run(sentences, y)
+        options = {"valid": valid, "init": init, "freeze": freeze, "stop": stop, "show": show_progress_bar}
+        options |= {"checkpoints": checkpoints, "keep_last": keep_last, "callbacks": callbacks}
+        fresh = trained_encoder(self, sentences, y, head, **options)
         self.head = fresh.head
         self._take(fresh)
         return self

@@ -194,8 +194,9 @@ def identity(encoder: Any) -> Any:
 
 
 def pickled_state(encoder: Any) -> dict[str, Any]:
-    """The attributes in a pickle: without the encoder in C++, and with tensors on the CPU."""
+    """The attributes in a pickle: without the encoder in C++ and a stopped training; tensors on the CPU."""
     state: dict[str, Any] = vars(encoder).copy()
+    state.pop("_stopped", None)
     if (model := state.pop("_model", None)) is not None:
         state["_word_weights"] = model.weights
     if (network := state.get("_network")) is not None:

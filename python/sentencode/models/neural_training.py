@@ -6,7 +6,7 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,16 +30,41 @@ from .supervised import Supervised
 from .task import Task, WordVectorsOf
 from .transfer import copy_weights, frozen_names, word_tables
 
-__all__ = ["EncoderTraining"]
+__all__ = ["trained_encoder"]
 
 _INTERVALS = 20, 500  # least and most steps between validations, if that is "auto"
+
+
+def trained_encoder(
+    encoder: Any, sentences: Any, y: Any, head: Any, *, stop: str | None, checkpoints: Any, **options: Any
+) -> Any:
+    """A fitted copy of a neural encoder; arguments are those of `NeuralEncoder.fit`."""
+    training = encoder._stopped if stop == "now" and checkpoints is None else None
+    if training is not None:
+        training.finish()
+    else:
+        fresh = type(encoder)(**encoder.get_params(deep=False))
+        if head is not None:
+            fresh.head = head
+        training = EncoderTraining(fresh, stop=stop, checkpoints=checkpoints, **options)
+        try:
+            training.run(sentences, list(y) if isinstance(y, Iterator) else y)
+        except KeyboardInterrupt as error:
+            error.args = error.args or (f"{training.name}: stopped before the first step",)
+            encoder._stopped = training if training.finish else None
+            raise
+    encoder._stopped = None
+    return training.encoder
 
 
 class EncoderTraining:
     """One training of a new encoder, which `run` makes fitted; arguments are those of `NeuralEncoder.fit`.
 
-    Options are checked when it is constructed, before any text is read.
+    Options are checked when it is constructed, before any text is read. After Ctrl-C without checkpoints,
+    `finish` makes the encoder fitted with the weights so far; it is None before the first step.
     """
+
+    finish: Callable[[], None] | None = None
 
     def __init__(
         self,
@@ -57,7 +82,10 @@ class EncoderTraining:
         if stop not in (None, "now"):
             raise ValueError(f"stop must be None or 'now', got {stop!r:.40}")
         if stop == "now" and trainer["checkpoints"] is None:
-            raise ValueError("stop='now' makes an encoder of checkpoints: give checkpoints=FOLDER, too")
+            raise ValueError(
+                f"stop='now': Ctrl-C has stopped no fit of this {self.name}; to make an encoder of "
+                "checkpoints, give checkpoints=FOLDER"
+            )
         encoder._check_vectors()
         self.device = usable_device(encoder.device)
         checked_int("max_words", encoder.max_words, 1)
@@ -113,32 +141,32 @@ class EncoderTraining:
             **self.options,
         )
         report = self._report(trainer, train, valid)
+        scored_by = "metric" if callable(metric) else metric
+
+        def finish() -> None:
+            encoder.history_ = trainer.history
+            encoder.origin_ = None
+            if valid is not None or callable(metric):
+                self._load_best(trainer)
+            report.result(trainer, scored_by, trainer.higher_is_better)
+            model.eval()
+            if isinstance(task, Supervised):
+                task.forget(model)
+            encoder._adopt(*state, head=head)
+
         if self.stop == "now":
             if not trainer.resume():
                 raise ValueError(f"stop='now': {report.folder} holds no checkpoint of a step yet")
         else:
-            self._train(trainer, report)
-        encoder.history_ = trainer.history
-        encoder.origin_ = None
-        if valid is not None or callable(metric):
-            self._load_best(trainer)
-        scored_by = "metric" if callable(metric) else metric
-        scores = list(trainer._core.scores)
-        if self.stop is None:
-            report.warn(trainer, scored_by, scores)
-        report.result(trainer, scored_by, scores, trainer.higher_is_better)
-        model.eval()
-        if isinstance(task, Supervised):
-            task.forget(model)
-        encoder._adopt(*state, head=head)
-
-    def _train(self, trainer: Trainer, report: FitReport) -> None:
-        """Runs the trainer. Ctrl-C says what to do."""
-        try:
-            trainer.run(show_progress_bar=self.show)
-        except KeyboardInterrupt as error:
-            error.args = error.args or (report.interrupted(trainer),)
-            raise
+            try:
+                trainer.run(show_progress_bar=self.show)
+            except KeyboardInterrupt as error:
+                error.args = error.args or (report.interrupted(trainer),)
+                if self.options["checkpoints"] is None and trainer.step > 0:
+                    self.finish = finish
+                raise
+            report.warn(trainer, scored_by)
+        finish()
 
     def _report(self, trainer: Trainer, train: Examples, valid: Examples | None) -> FitReport:
         """A report of the training, which receives its steps."""
@@ -294,7 +322,7 @@ class EncoderTraining:
             f"{self.name}: {why}; the encoder has those of the last step, {trainer.step:,}. Put "
             "the file back from a copy and call fit again, or train in another folder",
             UserWarning,
-            stacklevel=4,
+            stacklevel=6,
         )
 
     def _check_validation(self) -> None:

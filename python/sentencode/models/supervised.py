@@ -190,7 +190,7 @@ class Supervised(Task):
                 f"{self.name}: {dropped:,} of {count:,} {kind} examples are left out, because one of their "
                 "sentences has no known word",
                 UserWarning,
-                stacklevel=6,  # at the call of `fit`
+                stacklevel=7,  # at the call of `fit`
             )
 
     def prepare(self, network: Any, examples: Examples) -> None:

@@ -6,6 +6,7 @@ import itertools
 import json
 import logging
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -363,13 +364,44 @@ def test_ctrl_c_says_how_to_continue_and_stop_now_makes_the_encoder(tmp_path):
     step = int(json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]["step"])
     straight = fitted(fit={"valid": 0.2}, max_epochs=None, max_steps=step, validate_every=step)
     np.testing.assert_allclose(encoder.encode(SENTENCES), straight.encode(SENTENCES), atol=1e-6)
-    assert "nothing is saved; with checkpoints=FOLDER, the same call would continue" in interrupted(None)
+    assert 'fit(..., stop="now") makes the encoder of the weights so far; with checkp' in interrupted(None)
+
+
+@pytest.mark.parametrize("valid", [0.2, None])
+def test_stop_now_after_ctrl_c_without_checkpoints(valid):
+    encoder = unfitted(max_epochs=None, max_steps=100, validate_every=4)
+    before = vars(encoder).copy()
+    with pytest.raises(KeyboardInterrupt, match=r"stopped after step 10\. In this process"):
+        encoder.fit(SENTENCES, LABELS, valid=valid, callbacks=[Stop(10)])
+    assert {**vars(encoder), "_stopped": None} == {**before, "_stopped": None}
+    restored = pickle.loads(pickle.dumps(encoder))
+    encoder.fit(SENTENCES, LABELS, stop="now")
+    assert [step.step for step in encoder.history_.steps] == list(range(1, 11))
+    options = {"max_epochs": None, "max_steps": 10, "validate_every": 4}
+    straight = fitted(fit={"valid": valid}, **options)
+    assert encoder.history_.validations == straight.history_.validations[: 2 if valid else 0]
+    if valid is None:
+        np.testing.assert_array_equal(encoder.encode(SENTENCES), straight.encode(SENTENCES))
+    assert encoder.predict(SENTENCES[:3]).shape == (3,)
+    for other in (encoder, restored):  # neither has a stopped training now
+        with pytest.raises(ValueError, match="stop='now': Ctrl-C has stopped no fit of this Generalized"):
+            other.fit(SENTENCES, LABELS, stop="now")
+
+
+def test_ctrl_c_before_the_first_step():
+    def sentences():
+        yield from SENTENCES[:3]
+        signal.raise_signal(signal.SIGINT)
+
+    encoder = unfitted()
+    with pytest.raises(KeyboardInterrupt, match="GeneralizedPooling: stopped before the first step"):
+        encoder.fit(sentences(), LABELS)
 
 
 @pytest.mark.parametrize(
     ("stop", "folder", "message"),
     [
-        ("now", None, "stop='now' makes an encoder of checkpoints: give checkpoints=FOLDER, too"),
+        ("now", None, "stop='now': Ctrl-C has stopped no fit .* of checkpoints, give checkpoints=FOLDER"),
         ("now", "empty", "stop='now': .*empty holds no checkpoint of a step yet"),
         ("later", "empty", "stop must be None or 'now', got 'later'"),
     ],
