@@ -242,6 +242,7 @@ sentencode reproduce aae --data SentEval/data --vectors glove.840B.300d.txt --tr
         ),
         **_CURVES,
         **_INFERSENT,
+        "--infersent-sst FILE": (Path, "the same, trained on SST-2"),
     }
 
 
@@ -451,7 +452,8 @@ class Page:
     """Writes a page of results from results.json: Markdown, and a picture, next to the file.
 
     The file is the one that the other commands write into --out. A key "page" of it may hold a title, a
-    verdict, the budget, and notes; sentencode.reproduce.page describes it.
+    verdict, the budget, and notes; sentencode.reproduce.page describes it. With --index, files without this
+    key are skipped.
     """
 
     NAME = "page"
@@ -471,7 +473,11 @@ sentencode reproduce page aae-results/results.json
         """Runs the command."""
         from ..reproduce import page
 
-        for path in page.write_pages(options.files):
+        skipped = [path for path in options.files if options.index and not page.has_page(path)]
+        files = [path for path in options.files if path not in skipped]
+        for path in page.write_pages(files):
             print(path)
+        for path in skipped:
+            print(f"{path}: skipped, it has no page")
         if options.index:
-            print(page.index(options.files))
+            print(page.index(files))

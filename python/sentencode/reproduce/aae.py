@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,7 +10,7 @@ from typing import Any
 from .claims import Claim, Claims
 from .controls import CONTROLS, AverageOfWord2vec, Projection, of_wordnet, paragraph_vec, saved_row
 from .curves import Curves
-from .family import Family
+from .family import Family, File
 from .report import Report
 from .results_folder import file_identity
 from .rows import Row, untrained
@@ -113,21 +112,22 @@ _ASKED = {
     ),
     "skip-thoughts+LN": _skip_thoughts(layer_norm=True),
 }
-_ON_NLI = "BiLSTM-max on NLI"
+_SAVED = {"infersent": "BiLSTM-max on NLI", "infersent_sst": "BiLSTM-max on SST"}  # Conneau et al. (2017)
+_RAE = {f"{name} RAE": Row("RAE", {"pooling": pooling}) for name, pooling in _POOLINGS.items()}
 _OF_SIZE = {
     **_AAE,
-    **{f"{name} RAE": Row("RAE", {"pooling": pooling}) for name, pooling in _POOLINGS.items()},
+    **_RAE,
     "LSTM SDAE": Row("LSTMSDAE"),  # the paper's is that of Hill et al. (2016)
     "CNN-LSTM AE": Row("CNNLSTMAE", sized={"hidden": "hidden", "filters": "filters"}),  # Gan et al. (2017)
     **_ORDERED,
     **_ASKED,
-    _ON_NLI: saved_row(None),  # Conneau et al. (2017)
+    **dict.fromkeys(_SAVED.values(), saved_row(None)),
     "ParagraphVec DBOW": paragraph_vec("dbow"),
     "ParagraphVec DM": paragraph_vec("dm"),
     "DictRep": Row(trained=False, make=of_wordnet),  # Hill et al. (2016)
     **CONTROLS,
     "word2vec": Row(trained=False, make=AverageOfWord2vec, fitted=True),
-    "untrained mean-max AAE": untrained(_AAE["mean-max AAE"]),
+    **{f"untrained {name}": untrained(row) for name, row in {**_AAE, **_RAE}.items()},
 }
 ROWS = {**_OF_SIZE, **_OF_WIDTHS}
 
@@ -136,15 +136,17 @@ _OLDER = ("MR", "CR", "TREC", "MRPC")  # that are published of the older autoenc
 _BEST = "mean-max AAE"
 
 
-def _better(name: str, row: str, other: str, tasks: Sequence[str] = _ACCURACIES) -> Claim:
-    return Claim(name, row, other, tasks, within=None)
+def _better(
+    name: str, row: str, other: str, tasks: Sequence[str] = _ACCURACIES, *, net: bool = False
+) -> Claim:
+    return Claim(name, row, other, tasks, within=None, net=net)
 
 
 _CLAIMS = (
     _better("better than the average of words, with a classifier", _BEST, "average of words"),
     _better("better than the average of words, without one", _BEST, "average of words", ("STS14",)),
     *(_better("attention is better than recurrence", f"{name} AAE", f"{name} RAE") for name in _POOLINGS),
-    *(_better("mean and max together are best", _BEST, f"{name} AAE") for name in ("mean", "max")),
+    *(_better("mean and max together are best", _BEST, f"{name} AAE", net=True) for name in ("mean", "max")),
     *(
         _better("better than the older autoencoders", _BEST, name, _OLDER)
         for name in ("LSTM SDAE", "CNN-LSTM AE")
@@ -187,7 +189,8 @@ FAMILY = Family(
                 "word2vec": "word2vec BOW",
                 "SIF": "SIF (GloVe + WR)",
                 "ParagraphVec DBOW": "ParagraphVec (DBOW)",
-                _ON_NLI: "BiLSTM-Max (on SNLI)",
+                _SAVED["infersent"]: "BiLSTM-Max (on SNLI)",
+                _SAVED["infersent_sst"]: "BiLSTM-Max (on SST)",
             },
         ),
         "2": Averages("Table 2: macro and micro averages of accuracy", "2", of="1", rows=tuple(_OF_SIZE)),
@@ -222,17 +225,20 @@ FAMILY = Family(
 )
 
 
-def reproduce(*args: Any, infersent: str | os.PathLike[str] | None = None, **more: Any) -> Report:
+def reproduce(
+    *args: Any, infersent: File | None = None, infersent_sst: File | None = None, **more: Any
+) -> Report:
     """Computes the paper's tables, see `Family.reproduce`.
 
     Args:
         *args: Arguments of `Family.reproduce`.
         infersent: A saved encoder for the row "BiLSTM-max on NLI": `reproduce pooling --rows infersent-nli`
             trains one, and writes it into the folder `encoders`.
+        infersent_sst: The same for "BiLSTM-max on SST", trained by `--rows infersent-sst-2`.
         **more: Arguments of `Family.reproduce`.
     """
-    family = FAMILY
-    if infersent is not None:
-        rows = {**ROWS, _ON_NLI: saved_row(infersent)}
-        family = replace(FAMILY, rows=rows, facts={"infersent": file_identity(infersent)})
-    return family.reproduce(*args, **more)
+    both = {"infersent": infersent, "infersent_sst": infersent_sst}
+    given = {name: path for name, path in both.items() if path is not None}
+    rows = {**ROWS, **{_SAVED[name]: saved_row(path) for name, path in given.items()}}
+    facts = {name: file_identity(path) for name, path in given.items()}
+    return replace(FAMILY, rows=rows, facts=facts).reproduce(*args, **more)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from .._figures import heat_map, new_figure, scatter
 from .report import Report, Table
 from .results_folder import Result
-from .tables import MISSING, TableText
+from .tables import MISSING, TableText, filled_columns
 
 __all__ = ["Correlations", "permutation_test"]
 
@@ -83,7 +83,7 @@ class Correlations(Table):
     epochs: Mapping[str, int]
 
     def content(self, report: Report) -> Iterator[TableText]:
-        """The table of mean correlations, and that of BLEU with each metric."""
+        """The tables of mean correlations, of BLEU with each metric, and of the paper's figures."""
         means, each = [], []
         paper = self._papers(report)
         for language, encoders in self._languages(report):
@@ -107,6 +107,19 @@ class Correlations(Table):
         heading = ["correlation", "encoders", "negative", "mean ± deviation over metrics"]
         yield self.title, [*heading, "95 % interval of the mean", "p", "paper"], means
         yield "BLEU and each metric", ["metric", "correlation"], each
+        for language, _ in self._languages(report):
+            yield self._published_table(report, language)
+
+    def _published_table(self, report: Report, language: str) -> TableText:
+        """The paper's figures that its correlations are over, of all its encoders, trained here or not."""
+        columns = [self.bleu[language], *(column for group in self.groups.values() for column in group)]
+        cells = [
+            [f"{report.rows[row].printed or row}, paper", *report.marked(columns, figures)]
+            for row, figures in self._printed(report, language).items()
+        ]
+        tables = " and ".join(self.published[language])
+        title = f"The paper's figures, which its correlations are over: {language}, tables {tables}"
+        return title, *filled_columns(report.heading(columns), cells)
 
     def findings(self, report: Report) -> Iterator[Result]:
         """Whether better translation makes worse embeddings, for each language and group."""
@@ -214,13 +227,21 @@ class Correlations(Table):
     def papers_report(self, report: Report) -> Report:
         """The report with the paper's figures in place of ours."""
         results: list[Result] = []
-        for language, tables in self.published.items():
-            printed = [report.printed(table) for table in tables]
-            for row in self.rows[language]:
-                figures = [table.get(report.rows[row].printed or row, {}) for table in printed]
-                scores = {column: {"value": float(x)} for of in figures for column, x in of.items()}
+        for language in self.published:
+            for row, figures in self._printed(report, language).items():
+                scores = {column: {"value": float(x)} for column, x in figures.items()}
                 results.append({"row": row, "seed": 0, "scores": scores})
-        return replace(report, results=[result for result in results if result["scores"]])
+        return replace(report, results=results)
+
+    def _printed(self, report: Report, language: str) -> dict[str, dict[str, str]]:
+        """The paper's figures of a language: row -> column -> figure, without rows that have none."""
+        tables = [report.printed(table) for table in self.published[language]]
+        printed = {}
+        for row in self.rows[language]:
+            name = report.rows[row].printed or row
+            if figures := {column: x for of in tables for column, x in of.get(name, {}).items()}:
+                printed[row] = figures
+        return printed
 
     def _papers(self, report: Report) -> dict[str, Floats]:
         """The correlations of the paper's figures, for each language and question."""

@@ -4,7 +4,7 @@ The numbers come from the results. A key `page` of the file holds what a person 
 
 | key | content |
 | --- | --- |
-| title, paper, verdict | the heading, the paper's short name, and the conclusion in one line |
+| title, paper, verdict | the heading, the paper's short name, the same on all its pages, the conclusion |
 | date, machine, commands | how the results were computed |
 | budget | rows `[what, here, paper]`: how much of the paper's budget was used |
 | setup | rows `[what, here, paper]` of other differences |
@@ -34,13 +34,18 @@ from .papers import PAPERS
 from .report import Report
 from .tables import MISSING, best_marked, filled_columns, markdown_table
 
-__all__ = ["index", "markdown", "write_pages"]
+__all__ = ["has_page", "index", "markdown", "write_pages"]
 
 Content = dict[str, Any]
 _BAR = 20  # characters
 _ALT = "Differences: the paper's, ours with 95 % intervals, and what training gave"
 _PAPER, _VERDICT = map(claims.CLAIM_HEADER.index, ("paper", "verdict"))
 _VERDICTS = {"holds": "hold", "differs": "fail", "undecided": "undecided"}  # verdict -> its name in counts
+
+
+def has_page(file: str | os.PathLike[str]) -> bool:
+    """Whether a `results.json` has a key `page`. Files that only add to another page have none."""
+    return "page" in read_json(as_path(file))
 
 
 def write_pages(files: Sequence[str | os.PathLike[str]]) -> list[Path]:
@@ -115,17 +120,20 @@ def markdown(content: Content, name: str = "results") -> str:
 def index(files: Sequence[str | os.PathLike[str]]) -> str:
     """The table of all pages: the paper, counts of verdicts, the share of the paper's budget.
 
-    Verdicts on claims without a published figure have a column of their own.
+    Verdicts on claims without a published figure have a column of their own. Rows are in the order of the
+    papers. A page with a greater share of the budget than another page of its paper has a row of its own,
+    whose name ends in "trained for longer".
 
     Args:
-        files: As for `write_pages`; those without a paper are left out.
+        files: As for `write_pages`; those without a page or a paper are left out.
     """
+    contents = [(path, read_json(path)) for path in map(as_path, files)]
+    papers = [(path, content) for path, content in contents if "paper" in content.get("page", {})]
     rows = []
-    for path in map(as_path, files):
-        content = _complete(read_json(path))
-        page = content["page"]
-        if "paper" not in page:
-            continue
+    least: dict[str, float] = {}  # share of the budget, by paper
+    for path, content in sorted(papers, key=lambda one: (_paper(one[1]), _share(one[1]))):
+        content, page = _complete(content), content["page"]
+        longer = _share(content) > least.setdefault(page["paper"], _share(content))
         published, others = Counter[str](), Counter[str]()
         for cells in itertools.chain(*_claims(content)):
             (others if cells[_PAPER] == MISSING else published)[cells[_VERDICT]] += 1
@@ -133,7 +141,8 @@ def index(files: Sequence[str | os.PathLike[str]]) -> str:
         further = [f"{others[verdict]} {name}" for verdict, name in _VERDICTS.items() if others[verdict]]
         (what, *_), used = page["budget"][0], _budget(page)[0][-1]
         share = f"{used.split('`')[-1].strip()} ({what})"
-        rows.append([f"[{page['paper']}]({path.stem}.md)", *counts, ", ".join(further) or MISSING, share])
+        name = page["paper"] + ", trained for longer" * longer
+        rows.append([f"[{name}]({path.stem}.md)", *counts, ", ".join(further) or MISSING, share])
     header = [
         "paper",
         *_VERDICTS.values(),
@@ -141,6 +150,17 @@ def index(files: Sequence[str | os.PathLike[str]]) -> str:
         "share of the paper's budget",
     ]
     return _table(header, rows)
+
+
+def _paper(content: Content) -> str:
+    """The number of the paper; families without one come last."""
+    return PAPERS.get(content["family"], str(content["family"]))
+
+
+def _share(content: Content) -> float:
+    """The share of the paper's budget, by the first row of the budget."""
+    _, here, paper = content["page"]["budget"][0]
+    return float(here / paper)
 
 
 def _complete(content: Content) -> Content:

@@ -226,15 +226,31 @@ def test_correlations_of_the_papers_own_figures_are_those_of_its_text(language, 
 
 @pytest.mark.parametrize(("language", "within"), [("de", 0.005), ("cs", 0.015)])  # of dev, cs has 0.88
 def test_heads_and_bleu(language, within):
-    (means, _) = CORRELATIONS.content(paper_figures(language))
+    means, *_ = CORRELATIONS.content(paper_figures(language))
     (row,) = [row for row in means[2] if row[0] == f"{language}, heads and BLEU"]
     assert float(row[3]) == pytest.approx(float(row[-1]), abs=within)
 
 
 @pytest.mark.parametrize("language", ["de", "cs"])
+def test_the_figures_that_the_papers_correlations_are_over_are_printed(language):
+    report = paper_figures(language)
+    *_, (title, heading, lines) = CORRELATIONS.content(report)
+    tables = {"de": "4 and 6", "cs": "5 and 6"}[language]
+    assert title.endswith(f"{language}, tables {tables}")
+    assert len(lines) == len(report.results) == {"de": 21, "cs": 9}[language]
+    bleu, embeddings = (report.printed(table) for table in tables.split(" and "))
+    for name, *cells in lines:
+        row = name.removesuffix(", paper")
+        assert cells[heading.index("BLEU test") - 1] == bleu[row][f"en-{language} bleu"]
+        for column, short in (("AvgSim correlation", "AvgSim"), ("COCO neighbour_accuracy", "COCO NN")):
+            assert cells[heading.index(short) - 1] == embeddings[row][column]
+        assert set(embeddings[row].values()) <= set(cells)
+
+
+@pytest.mark.parametrize("language", ["de", "cs"])
 def test_groups_of_the_papers_metrics_are_tested(language):
     report = paper_figures(language)
-    (means, _) = CORRELATIONS.content(report)
+    means, *_ = CORRELATIONS.content(report)
     groups = [row for row in means[2] if row[0].startswith(f"{language}, BLEU and")]
     findings = {
         f"{language}, {one['compared'].partition(',')[0]}": one for one in CORRELATIONS.findings(report)

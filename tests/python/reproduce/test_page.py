@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,10 +15,11 @@ pytest.importorskip("torch")
 from sentencode.cli import main
 from sentencode.evaluation import published
 from sentencode.files import read_json
-from sentencode.reproduce import page, tables
+from sentencode.reproduce import nmt, page, rnn_cnn, tables
 
 FOLDER = Path(__file__).parents[3] / "docs" / "results"
-PAGES = [path for path in sorted(FOLDER.glob("*.json")) if path.with_suffix(".md").exists()]
+FILES = sorted(FOLDER.glob("*.json"))
+PAGES = [path for path in FILES if page.has_page(path)]
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
@@ -29,11 +32,44 @@ def test_pages_of_the_documentation_are_up_to_date_and_begin_briefly(path):
 
 
 def test_the_index_and_the_readme_are_up_to_date():
-    assert len(PAGES) == 9
-    order = ("aae", "rnn-cnn", "pooling", "nmt", "laes", "distill")
-    table = page.index([FOLDER / f"{name}.json" for name in order])
+    assert len(PAGES) >= 9
+    assert len(FILES) >= len(PAGES) + 2
+    table = page.index(FILES)
+    assert table == page.index(FILES[::-1])  # in the order of the papers
     assert table in (FOLDER / "index.md").read_text()
     assert table.replace("](", "](docs/results/") in (FOLDER.parents[1] / "README.md").read_text()
+
+
+def test_the_command_of_the_documentation_skips_files_without_a_page(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(page, "_has_picture", lambda _: False)
+    monkeypatch.setattr(page, "_has_curves", lambda _: False)
+    for path in FILES:
+        shutil.copy(path, tmp_path)
+    files = sorted(tmp_path.glob("*.json"))
+    assert main(["reproduce", "page", *map(str, files), "--index"]) == 0
+    shown = capsys.readouterr().out
+    names = {path.name for path in PAGES}
+    without = [path for path in files if path.name not in names]
+    assert {"laes-50d.json", "nmt-8-epochs.json"} <= {path.name for path in without}
+    for path in without:
+        assert f"{path}: skipped, it has no page\n" in shown
+    assert {path.stem for path in tmp_path.glob("*.md")} == {path.stem for path in PAGES}
+    table = page.index(files)
+    assert table in shown
+    assert page.index([path for path in files if path not in without]) == table
+
+
+def test_a_page_that_was_trained_longer_has_a_row_of_its_own(tmp_path):
+    content = read_json(FOLDER / "laes.json")
+    for name, here in (("a", 800), ("b", 400), ("c", 400)):
+        content["page"] |= {"paper": "P", "budget": [["pairs", here, 1000]]}
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+    lines = page.index([tmp_path / f"{name}.json" for name in "abc"]).splitlines()[2:]
+    assert [line.split(" | ")[0] for line in lines] == [
+        "| [P](b.md)",
+        "| [P](c.md)",
+        "| [P, trained for longer](a.md)",
+    ]
 
 
 def test_the_index_counts_claims_without_a_published_figure_apart(tmp_path):
@@ -48,6 +84,32 @@ def test_the_index_counts_claims_without_a_published_figure_apart(tmp_path):
     line = page.index([tmp_path / "x.json"]).splitlines()[-1]
     assert line == "| [P](x.md) | 1 | 1 | 1 | 1 hold, 1 fail, 1 undecided | 25 % (pairs) |"
     assert page._counted(content) == "1 claims: holds, 1 claims: undecided"
+
+
+@pytest.mark.parametrize(
+    ("module", "rows"), [(nmt, nmt.GRID["de"]), (rnn_cnn, list(rnn_cnn.ROWS))], ids=["nmt", "rnn-cnn"]
+)
+def test_one_command_computes_every_row_and_seed_of_a_page(module, rows, monkeypatch):
+    family = module.FAMILY
+    content = read_json(FOLDER / f"{family.name}.json")
+    (command,) = content["page"]["commands"]
+    arguments = {}
+
+    def reproduce(**given):
+        arguments.update(given)
+        raise ValueError("nothing is computed")
+
+    monkeypatch.setattr(module, "reproduce", reproduce)
+    words = shlex.split(command.replace("\\\n", " "), comments=True)
+    assert main(words[1:]) == 1
+    assert arguments["rows"] is None
+    seeds = family._row_seeds(arguments["seeds"])
+    stored = {}
+    for result in content["rows"]:
+        stored.setdefault(result["row"], []).append(result["seed"])
+    for row, own in stored.items():
+        assert row in rows
+        assert own == (seeds[row] if family.rows[row].seeded else seeds[row][:1])
 
 
 def test_pages_have_the_notes_of_folded_tables():
