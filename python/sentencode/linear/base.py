@@ -153,8 +153,8 @@ class LinearEncoder(CoreEncoder):
             dtype: Type of the table: "float32", "float16", or "int8" with a scale for each row.
             card: What only you know, for the model card README.md, all optional: "name" on the Hub,
                 "license", "language", "teacher", "sentences", "scores" (by task; a number, or the score, and
-                the lower and upper end of its interval), "limits". Of the built-in vectors, licence,
-                language, teacher and sentences are known; of a student, teacher and sentences.
+                the lower and upper end of its interval), "limits". Of the built-in vectors, all but
+                the name are known; of a student, teacher and sentences.
             overwrite: Whether to replace an existing folder.
 
         Raises:
@@ -242,7 +242,7 @@ class LinearEncoder(CoreEncoder):
     def _linear(self, rows: Floats) -> Floats:
         """The rows after all that the encoder does to a mean, which must be linear."""
         name = type(self).__name__
-        raise NotImplementedError(f"{name}.export: {name} is not an average of rows; Average, SIF, USIF are")
+        raise NotImplementedError(f"{name} is not an average of rows of word vectors; Average, SIF, USIF are")
 
     def _described_model(self, *, card: bool = False) -> Any:
         """The model with the parameters for saving, and perhaps what is known for the model card."""

