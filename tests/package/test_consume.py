@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import string
 import subprocess
 import sys
 from pathlib import Path
@@ -72,6 +74,25 @@ def test_rows_are_those_of_python(encoder, program, tmp_path):
     rows = rows_of(program, encoder, tmp_path / "model.sentencode")
     np.testing.assert_allclose(rows, encoder.encode(SENTENCES), rtol=0, atol=1e-6)
     assert np.abs(rows[0]).max() > 0
+
+
+def test_rows_of_word_pieces_are_those_of_python(program, tmp_path):
+    pieces = ["[UNK]", *(f"{begin}{letter}" for letter in string.ascii_lowercase for begin in ("", "##"))]
+    content = {
+        "normalizer": {"type": "Lowercase"},
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+                  "max_input_chars_per_word": 100, "vocab": {piece: i for i, piece in enumerate(pieces)}},
+        "added_tokens": [],
+    }  # fmt: skip
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content))
+    rows = np.random.default_rng(0).normal(size=(len(pieces), 8)).astype(np.float32)
+    vectors = se.WordVectors.from_array(pieces, rows)
+    encoder = se.Average(vectors, tokenizer=f"hf:{tmp_path / 'tokenizer.json'}")
+    assert encoder.tokenizer_.subwords is not None
+    shown = rows_of(program, encoder, tmp_path / "model.sentencode")
+    np.testing.assert_allclose(shown, encoder.encode(SENTENCES), rtol=0, atol=1e-6)
+    assert np.abs(shown[0]).max() > 0
 
 
 def test_neural_rows_are_those_of_python(neural_program, tmp_path):
