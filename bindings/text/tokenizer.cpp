@@ -5,13 +5,16 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "bindings.h"
+#include "paths.h"
 #include "python_text.h"
 #include "sentences.h"
 #include "sentencode/error.h"
+#include "sentencode/io/mapped_file.h"
 #include "sentencode/parallel.h"
 
 namespace sentencode {
@@ -68,6 +71,19 @@ void bind_tokenizer(py::module_& m) {
                }),
            py::arg("json"), py::kw_only(), py::arg("keep_unknown") = true, py::arg("max_tokens") = 0,
            py::arg("max_characters") = 0)
+      .def_static(
+          "open",
+          [](const Path& path) {
+            constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+            std::string json;
+            {
+              const auto file = MappedFile::open(path);
+              json.assign(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
+            }
+            if (json.starts_with(kByteOrderMark)) json.erase(0, kByteOrderMark.size());
+            return std::const_pointer_cast<SubwordTokenizer>(SubwordTokenizer::from_json(std::move(json)));
+          },
+          py::arg("path"), Release(), "The tokenizer of a file.")
       .def(
           "with_options",
           [](const SubwordTokenizer& self, bool keep_unknown, std::int64_t max_tokens,

@@ -75,12 +75,10 @@ def _vector(
 
 def _tokenizer(model: StaticFolder, trust: bool) -> tuple[Tokenizer, list[str] | _core.SubwordTokenizer]:
     """The tokenizer, and what has its tokens in the order of their ids."""
-    # The core takes UTF-8, too, which saves decoding.
-    content: Any = model.tokenizer.read_bytes().removeprefix(codecs.BOM_UTF8)
     try:
-        core = _core.SubwordTokenizer(content)
+        core = _core.SubwordTokenizer.open(model.tokenizer)
     except ValueError as error:
-        decoded(content, model.tokenizer)
+        decoded(model.tokenizer.read_bytes().removeprefix(codecs.BOM_UTF8), model.tokenizer)
         raise FormatError(f"{model.tokenizer}: {str(error).removeprefix('tokenizer.json: ')}") from None
     except NotImplementedError as error:
         written = read_json(model.tokenizer)
