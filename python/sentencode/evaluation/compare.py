@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, overload
 
 import numpy as np
 
 from .metrics.results import TaskResult, examples_of, is_class, plain
 from .metrics.scores import ranks_apart
-from .report.averages import Average, averages_of, resampled_average
+from .report.averages import averages_compared
 from .report.report import Report
 from .report.tables import markdown, markdown_row, percent
 from .statistics.comparison import Compared, aligned, by_holm, notes_of, row_of, rows_of_task
-from .statistics.joint_bootstrap import distinct_examples
-from .statistics.significance import Comparison, bootstrapped
 
 __all__ = ["Compared", "Comparisons", "Differing", "compare"]
 
@@ -253,67 +251,6 @@ def _averages(
     sides = [{task: both[side] for task, both in compared.items()} for side in (0, 1)]
     for average, values, comparisons in averages_compared(sides, 0, options):
         yield row_of(average.label, "average", average.figure, values, comparisons[1])
-
-
-def averages_compared(
-    sides: Sequence[Mapping[str, TaskResult]], best: int | None, options: Mapping[str, Any]
-) -> Iterator[tuple[Average, list[float], list[Comparison]]]:
-    """Averages over tasks that all encoders have, compared on the same resamples.
-
-    Args:
-        sides: Results of each encoder.
-        best: Number of the encoder that the others are compared with. None: that with the greatest value.
-        options: `confidence`, `resamples` and `seed`.
-
-    Yields:
-        An average; its value for each encoder; and that encoder minus each one, as a comparison.
-    """
-    sides = _without_differing_keys(sides)
-    of_sides = [{average.name: average for average in averages_of(side, resamples=1)} for side in sides]
-    for name in of_sides[0]:
-        if not all(name in averages for averages in of_sides):
-            continue
-        averages = [averages[name] for averages in of_sides]
-        each_resampled = [
-            resampled_average(side, average, options["resamples"], options["seed"])
-            for side, average in zip(sides, averages, strict=True)
-        ]
-        resampled = [each for each in each_resampled if each is not None]
-        if len(resampled) < len(sides):
-            continue
-        values = [average.value for average in averages]
-        first = int(np.argmax(values)) if best is None else best
-        comparisons = []
-        for value, each in zip(values, resampled, strict=True):
-            difference, spread = (values[first] - value) / 100, (resampled[first] - each) / 100
-            comparisons.append(
-                bootstrapped(
-                    "paired bootstrap of shared examples",
-                    difference,
-                    difference + spread[1:] - spread[0],
-                    distinct_examples([sides[first][task] for task in averages[first].tasks]),
-                    confidence=options["confidence"],
-                )
-            )
-        yield averages[first], values, comparisons
-
-
-def _without_differing_keys(sides: Sequence[Mapping[str, TaskResult]]) -> list[dict[str, TaskResult]]:
-    """The results, without keys of the examples of a task if some encoder's have none."""
-    without = {
-        task
-        for side in sides
-        for task, result in side.items()
-        if any(part.keys is None for part in result.predictions.values())
-    }
-
-    def of(result: TaskResult) -> TaskResult:
-        if result.task not in without:
-            return result
-        parts = {name: replace(part, keys=None) for name, part in result.predictions.items()}
-        return replace(result, predictions=parts)
-
-    return [{task: of(result) for task, result in side.items()} for side in sides]
 
 
 def _p(value: float) -> str:

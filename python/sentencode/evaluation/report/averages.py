@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..metrics.intervals import SEED, Interval, percentile_interval
 from ..metrics.results import TaskResult
-from ..statistics.joint_bootstrap import resampled_mean
+from ..statistics.joint_bootstrap import distinct_examples, resampled_mean
+from ..statistics.significance import Comparison, bootstrapped
 
-__all__ = ["PAPER_TASKS", "Average", "averaged", "averages_of", "macro_and_micro", "resampled_average"]
+__all__ = [
+    "PAPER_TASKS",
+    "Average",
+    "averaged",
+    "averages_compared",
+    "averages_of",
+    "macro_and_micro",
+    "resampled_average",
+]
 
 # Published numbers of test examples: the weights of micro averages.
 _TEST_SIZES = {
@@ -176,3 +186,64 @@ def _correlation(result: TaskResult) -> float:
     """Mean of Pearson's and Spearman's correlation, times 100."""
     prefix, _, kind = result.headline.rpartition("pearson")
     return 50 * sum(result.figure(f"{prefix}{figure}{kind}") for figure in ("pearson", "spearman"))
+
+
+def averages_compared(
+    sides: Sequence[Mapping[str, TaskResult]], best: int | None, options: Mapping[str, Any]
+) -> Iterator[tuple[Average, list[float], list[Comparison]]]:
+    """Averages over tasks that all encoders have, compared on the same resamples.
+
+    Args:
+        sides: Results of each encoder.
+        best: Number of the encoder that the others are compared with. None: that with the greatest value.
+        options: `confidence`, `resamples` and `seed`.
+
+    Yields:
+        An average; its value for each encoder; and that encoder minus each one, as a comparison.
+    """
+    sides = _without_differing_keys(sides)
+    of_sides = [{average.name: average for average in averages_of(side, resamples=1)} for side in sides]
+    for name in of_sides[0]:
+        if not all(name in averages for averages in of_sides):
+            continue
+        averages = [averages[name] for averages in of_sides]
+        each_resampled = [
+            resampled_average(side, average, options["resamples"], options["seed"])
+            for side, average in zip(sides, averages, strict=True)
+        ]
+        resampled = [each for each in each_resampled if each is not None]
+        if len(resampled) < len(sides):
+            continue
+        values = [average.value for average in averages]
+        first = int(np.argmax(values)) if best is None else best
+        comparisons = []
+        for value, each in zip(values, resampled, strict=True):
+            difference, spread = (values[first] - value) / 100, (resampled[first] - each) / 100
+            comparisons.append(
+                bootstrapped(
+                    "paired bootstrap of shared examples",
+                    difference,
+                    difference + spread[1:] - spread[0],
+                    distinct_examples([sides[first][task] for task in averages[first].tasks]),
+                    confidence=options["confidence"],
+                )
+            )
+        yield averages[first], values, comparisons
+
+
+def _without_differing_keys(sides: Sequence[Mapping[str, TaskResult]]) -> list[dict[str, TaskResult]]:
+    """The results, without keys of the examples of a task if some encoder's have none."""
+    without = {
+        task
+        for side in sides
+        for task, result in side.items()
+        if any(part.keys is None for part in result.predictions.values())
+    }
+
+    def of(result: TaskResult) -> TaskResult:
+        if result.task not in without:
+            return result
+        parts = {name: replace(part, keys=None) for name, part in result.predictions.items()}
+        return replace(result, predictions=parts)
+
+    return [{task: of(result) for task, result in side.items()} for side in sides]

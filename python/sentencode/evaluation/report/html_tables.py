@@ -11,6 +11,7 @@ from .markup import Markup, element
 from .measures import CORRELATION, COUNT, PLAIN, Cell, Measure, averages
 from .published import ANOTHER_PROTOCOL, PublishedFigure
 from .tables import percent
+from .ties import tied_with_best
 
 __all__ = ["heading", "headline_tables", "other_tables", "subset_tables", "table", "table_row"]
 
@@ -28,8 +29,6 @@ def headline_tables(reports: list[BaseReport], all_measures: list[Measure]) -> l
     columns = [measure for measure in all_measures if measure.headline] + averages(reports)
     if not columns:
         return [element("p", "No task has a figure.")]
-    from ..ranking import tied_with_best  # which imports this package
-
     tied = tied_with_best(reports, columns) if len(reports) > 1 else [set[str]() for _ in columns]
     rows = []
     for report in reports:
