@@ -94,6 +94,16 @@ def test_prompts_that_are_not_applied_warn(tmp_path):
         se.load(folder)
 
 
+def test_a_byte_order_mark_before_the_tokenizer_is_ignored(tmp_path):
+    folder = write_model2vec(tmp_path / "model", {"embeddings": TABLE}, {})
+    expected = se.load(folder).encode(TEXTS)
+    path = folder / "tokenizer.json"
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    encoder = se.load(folder)
+    np.testing.assert_array_equal(encoder.encode(TEXTS), expected)
+    assert encoder.tokenizer_.subwords.json == path.read_text(encoding="utf-8-sig")
+
+
 def test_wordllama(tmp_path):
     folder = write_wordllama(tmp_path / "model")
     expected = means(TEXTS, TABLE.astype(np.float16), unknown=True)
