@@ -151,12 +151,15 @@ def test_words_count_more_than_positions_at_the_start():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["MeanMaxAAE", "RAE", "CNNLSTMAE"])
-def test_autoencoders_reconstruct_new_sentences(name):
+@pytest.mark.parametrize(
+    ("name", "least"),
+    [("MeanMaxAAE", 0.8), ("RAE", 0.8), ("CNNLSTMAE", 0.6)],  # of CNNLSTMAE 0.74 to 1, by seed
+)
+def test_autoencoders_reconstruct_new_sentences(name, least):
     train, test = unseen()
     encoder = made(name).fit(train)
     right = np.mean([a == b for a, b in zip(encoder.reconstruct(test), test, strict=True)])
-    assert right > 0.6  # of CNNLSTMAE 0.74 to 1, by seed; of a guess below 0.001
+    assert right > least
 
 
 @pytest.mark.slow
