@@ -9,7 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import MajorityWarning, StillImprovingWarning, TrainingWarning, ZeroRowsWarning
+from ..errors import (
+    LearningRateWarning,
+    MajorityWarning,
+    StillImprovingWarning,
+    TrainingWarning,
+    ZeroRowsWarning,
+)
 from ..progress import DELAY, say
 from .table_training import Split, TableTraining, Trial, classes_of
 
@@ -38,6 +44,7 @@ class TableReport:
         splits: Sequence[Split],
     ) -> None:
         self.training, self.trial, self.initial = training, trial, training.trials[0]
+        self.train = splits[0][0]
         self.held_out = sum(len(held_out) for _, held_out in splits)
         self.is_weighted = labels is not None and bool((labels.sum(axis=1) != 1).any())
         self.majority = None if labels is None else _majority(labels, splits)
@@ -68,6 +75,14 @@ class TableReport:
                 + ("" if self.is_weighted else ", or class_weight='balanced' if classes are skewed"),
                 MajorityWarning,
             )
+        if trial.epochs == 0 and (raised := self._raised_loss()):
+            options = self.training.options
+            yield (
+                f"learning_rate={options['learning_rate']:g} or head_learning_rate="
+                f"{options['head_learning_rate']:g} is too high: the training loss was {raised[0]:.4g} with "
+                f"the initial vectors, and {raised[1]:.4g} in epoch {raised[2]}",
+                LearningRateWarning,
+            )
         tried = [other for other in self.training.trials if other.word_dropout == trial.word_dropout]
         losses = [other.loss for other in tried if other.epochs]
         if len(losses) < 3 or trial.epochs != len(losses):
@@ -83,6 +98,16 @@ class TableReport:
                 f"{losses[-1]:.4g}): give {more}",
                 StillImprovingWarning,
             )
+
+    def _raised_loss(self) -> tuple[float, float, int] | None:
+        """The training loss of the initial table and at the end of a trial, if all trials raised it."""
+        trials = [other for other in self.training.trials if other.training_loss is not None]
+        if not trials:
+            return None
+        least = min(trials, key=lambda other: other.training_loss or 0.0)
+        before = self.training.untrained_loss(self.train)
+        assert least.training_loss is not None
+        return (before, least.training_loss, least.epochs) if least.training_loss > before else None
 
 
 def unknown_advice(

@@ -35,6 +35,7 @@ class Trial:
         word_dropout: Probability that a word was left out.
         c: Inverse penalty of the linear head that training began with; None for heads without weights.
         accuracy: Mean validation accuracy, with the weights of the classes; None for other heads.
+        training_loss: Mean loss of the last pass over the training examples; None: there was none.
     """
 
     loss: float
@@ -42,6 +43,7 @@ class Trial:
     word_dropout: float
     c: float | None
     accuracy: float | None = None
+    training_loss: float | None = None
 
 
 @dataclass(frozen=True)
@@ -208,20 +210,32 @@ class TableTraining:
         ]
         least, worse = np.inf, 0
         for epoch in range(1, self.max_epochs + 1):
-            losses = []
+            losses, training_losses = [], []
             for trainer, (train, held_out) in zip(trainers, splits, strict=True):
                 if self._stopped.is_set() or self.is_late:
                     return
-                trainer.epoch(train)
+                training_losses.append(trainer.epoch(train))
                 self._report(len(train))
                 losses.append(trainer.mean_loss(held_out))
             accuracy = self._accuracy(trainers, splits) if self.is_classifier else None
-            trial = replace(start, loss=float(np.mean(losses)), accuracy=accuracy, epochs=epoch)
+            trial = Trial(
+                float(np.mean(losses)),
+                epoch,
+                start.word_dropout,
+                start.c,
+                accuracy,
+                float(np.mean(training_losses)),
+            )
             self._offer(Best(trial, trainers[0].table, trainers[0].head))
             worse = 0 if trial.loss < least else worse + 1
             least = min(least, trial.loss)
             if worse >= self.patience:
                 return
+
+    def untrained_loss(self, examples: Indices) -> float:
+        """The mean loss of the initial table with the best head."""
+        assert self.best is not None
+        return float(self._trainer(self.best.head, examples, 0.0).mean_loss(examples))
 
     def _refit(self, everything: Indices, trial: Trial) -> None:
         """As the best trial, with all examples; the schedule of rates ends where it ended."""

@@ -158,6 +158,7 @@ class TrainedAverage(LinearEncoder):
             DivergedError: The loss is not finite.
 
         Warns:
+            LearningRateWarning: Training raised the loss, so the initial vectors were kept.
             MajorityWarning: A classifier is no better on held-out examples than the most frequent class.
             ZeroRowsWarning: Many examples have a sentence without known words.
             StillImprovingWarning: A limit ended the training while the held-out loss was still falling.

@@ -9,6 +9,7 @@ import os
 import pickle
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -128,6 +129,21 @@ def test_warns_where_it_could_be_better():
     options = {"max_epochs": 3, "learning_rate": 1e-3, "head_learning_rate": 1e-4}
     with pytest.warns(se.errors.StillImprovingWarning, match=r"held-out loss .*: give max_epochs=6"):
         se.TrainedAverage(VECTORS, **options).fit(*examples)
+
+
+@pytest.mark.parametrize("rate", [None, 30.0])
+def test_warns_of_a_rate_that_raises_the_loss(rate):
+    sentences, y = opinions(300)
+    y[::7] = "down"  # the initial vectors do not explain all labels
+    options = {} if rate is None else {"learning_rate": rate, "head_learning_rate": rate}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        encoder = se.TrainedAverage(VECTORS, **options).fit(sentences, y)
+    raised = [warning for warning in caught if warning.category is se.errors.LearningRateWarning]
+    assert bool(raised) == (rate is not None)
+    if raised:
+        assert encoder.trial_.epochs == 0
+        assert "learning_rate=30 or head_learning_rate=30 is too high" in str(raised[0].message)
 
 
 def test_untrained_words_keep_their_vectors(trained):
