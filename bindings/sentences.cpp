@@ -161,7 +161,7 @@ SentencesArgument::SentencesArgument(const py::object& texts, Py_ssize_t begin, 
   Converter converter(name, pieces_, owners_);
   converter.expect(PySequence_Fast_GET_ITEM(texts.ptr(), 0));
   converter.add(items.ptr(), Converter::kNone, begin);
-  sentences_ = {pieces_, {}};
+  sentences_ = {pieces_, {}, begin};
 }
 
 bool SentencesArgument::holds_texts(const py::object& argument) {

@@ -1,4 +1,5 @@
 #include "sentencode/text/tokenizer.h"
+#include "sentencode/text/utf8.h"
 
 #include <pybind11/stl.h>
 #include <pybind11/typing.h>
@@ -74,7 +75,6 @@ void bind_tokenizer(py::module_& m) {
       .def_static(
           "open",
           [](const Path& path) {
-            constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
             std::string json;
             {
               const auto file = MappedFile::open(path);

@@ -44,8 +44,8 @@ std::optional<OutOfVocabulary> policy(const std::optional<std::string>& name) {
 }
 
 Table from_array(const py::object& words, const py::array& rows,
-                 const std::optional<py::array_t<std::int64_t>>& counts, std::string_view storage,
-                 std::string_view oov) {
+                 const std::optional<py::array_t<std::int64_t, py::array::c_style>>& counts,
+                 std::string_view storage, std::string_view oov) {
   const StringTable table = strings_of(words, "words", true);
   const ConstMatrixView view = matrix_view(rows, "matrix");
   std::span<const std::int64_t> counted;

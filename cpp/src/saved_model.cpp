@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "json_depth.h"
 #include "sentencode/text/utf8.h"
 
 namespace sentencode {
@@ -57,7 +58,9 @@ SavedModel SavedModel::read(std::shared_ptr<const SafeTensors> file) {
   result.check(version == kWithoutChecksums || result.file->has_checksums(), "has no checksums");
   result.kind = value("kind");
   result.params = value("params");
-  result.config = json::parse(value("config"), nullptr, false);
+  const std::string config = value("config");
+  check_json_depth(config, concat(result.file->source(), ": config"));
+  result.config = json::parse(config, nullptr, false);
   result.check(result.config.is_object(), "config is not a JSON object");
   return result;
 }

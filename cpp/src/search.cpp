@@ -175,6 +175,8 @@ void NearestRows::add(const StoredRows& rows) {
   ST_CHECK(rows.ranges == nullptr || rows.ranges->least.size() == dim, InvalidInput,
            "semantic_search: queries of ", dim, " dimensions and ranges of ",
            rows.ranges == nullptr ? 0 : rows.ranges->least.size());
+  ST_CHECK(!has_ranges(rows.precision) || rows.ranges != nullptr, InvalidInput, "semantic_search: rows of ",
+           name_of(rows.precision), " need their ranges");
   if (is_packed(rows.precision) && positive_.size() == 0) {
     positive_.setZero(queries(), (dim + 63) / 64);
     quantize(queries_, Precision::ubinary, nullptr, reinterpret_cast<std::byte*>(positive_.data()),

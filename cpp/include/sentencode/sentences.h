@@ -11,6 +11,7 @@ struct Sentences {
   std::span<const std::string_view> pieces;  // the sentences; or the tokens of all of them, concatenated
   std::span<const std::int64_t> offsets;     // [n + 1]: sentence i has the tokens pieces[offsets[i]] ..
                                              // pieces[offsets[i + 1] - 1]; empty for raw text
+  std::int64_t first = 0;                    // index of sentence 0 in the caller's list, for messages
 
   bool tokenised() const { return !offsets.empty(); }
   std::int64_t size() const {
@@ -18,9 +19,9 @@ struct Sentences {
   }
   /// Sentences [begin, end).
   Sentences slice(std::int64_t begin, std::int64_t end) const {
-    const auto first = static_cast<std::size_t>(begin), count = static_cast<std::size_t>(end - begin);
-    if (!tokenised()) return {pieces.subspan(first, count), {}};
-    return {pieces, offsets.subspan(first, count + 1)};
+    const auto from = static_cast<std::size_t>(begin), count = static_cast<std::size_t>(end - begin);
+    if (!tokenised()) return {pieces.subspan(from, count), {}, first + begin};
+    return {pieces, offsets.subspan(from, count + 1), first + begin};
   }
 };
 

@@ -266,6 +266,9 @@ void CommonDirections::read_fitted(const SavedModel& saved) {
     fitted->singular_values = Eigen::Map<const Vector>(values.data(), components_);
     fitted->factors = factors_of(fitted->singular_values);
   }
+  constexpr std::int64_t kMost = 4096;  // directions that are computed, unless there are more dimensions
+  saved.check(fitted != nullptr || components_ <= std::max(dim(), kMost), "config: components is ",
+              components_, "; vectors of ", dim(), " dimensions allow at most ", std::max(dim(), kMost));
   std::optional<SecondMoment> statistics;
   if (saved.file->has("statistics.moment")) {
     const auto sum = saved.values<double>("statistics.moment", {dim(), dim()});

@@ -19,6 +19,11 @@ constexpr float kMeanDecay = 0.9F, kSquareDecay = 0.999F, kEpsilon = 1e-8F;  // 
 /// 64 random bits as a uniform number in [0, 1).
 double uniform(std::uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-53; }
 
+void check_indices(std::span<const std::int64_t> examples, std::int64_t n) {
+  const auto bad = std::ranges::find_if(examples, [n](std::int64_t i) { return i < 0 || i >= n; });
+  ST_CHECK(bad == examples.end(), InvalidInput, "there is no example ", *bad, " of ", n);
+}
+
 /// Adam's step t, with the moments of gradient g: x -= rate * m^ / (sqrt(v^) + epsilon).
 template <typename X, typename M>
 void adam(X&& x, const auto& g, M&& m, M&& v, std::int64_t t, float rate) {
@@ -52,6 +57,9 @@ TableTrainer::TableTrainer(std::shared_ptr<const TableExamples> examples, Matrix
   for (const RaggedIds& side : examples_->sides) {
     ST_CHECK(std::ranges::all_of(side.ids, [](std::int32_t id) { return id >= 0; }), InvalidInput,
              "ids must not be negative");
+    ST_CHECK(side.offsets.front() == 0 && std::ranges::is_sorted(side.offsets) &&
+                 side.offsets.back() == std::ssize(side.ids),
+             InvalidInput, "offsets must rise from 0 to the number of ids, ", side.ids.size());
   }
   ST_CHECK(examples_->y.rows() == examples_->size(), InvalidInput, "expected y of ", examples_->size(),
            " examples, got ", examples_->y.rows());
@@ -96,6 +104,7 @@ void TableTrainer::embed(Batch& batch) const {
 }
 
 double TableTrainer::epoch(std::span<const std::int64_t> examples) {
+  check_indices(examples, examples_->size());
   const OneBlasThread one_thread;
   const auto n = std::ssize(examples);
   const KeyedPermutation order(n, mixed(options_.seed, static_cast<std::uint64_t>(epoch_)));
@@ -185,6 +194,7 @@ namespace {
 /// body(begin, end, words) for blocks of examples.
 template <typename Body>
 void for_blocks(const TableExamples& from, std::span<const std::int64_t> examples, const Body& body) {
+  check_indices(examples, from.size());
   for (std::int64_t begin = 0; begin < std::ssize(examples); begin += kPredicted) {
     const std::int64_t end = std::min(begin + kPredicted, std::int64_t{std::ssize(examples)});
     std::vector<RaggedIds> words(from.sides.size());

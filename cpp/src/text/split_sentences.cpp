@@ -37,7 +37,7 @@ bool is_digit(char32_t code) { return category(code) == UTF8PROC_CATEGORY_ND; }
 
 class Splitter {
  public:
-  explicit Splitter(string_view text) : text_(text) { begin_ = skip_space(0); }
+  explicit Splitter(string_view text) : text_(text) { start_sentence(skip_space(0)); }
 
   std::vector<string_view> split() {
     for (size_t i = 0; i < text_.size();) {
@@ -154,14 +154,20 @@ class Splitter {
     constexpr size_t kFarthest = 2000;
     const size_t close = text_.substr(run, end - run).find_first_of(")]");
     if (close == string_view::npos) return false;
-    const size_t from = std::max(skip(begin_, is_opener), run - std::min(run, kFarthest));
+    const size_t from = std::max(opened_, run - std::min(run, kFarthest));
     return from < run &&
            text_.substr(from, run - from).rfind(text_[run + close] == ')' ? '(' : '[') != string_view::npos;
   }
 
+  void start_sentence(size_t at) {
+    begin_ = at;
+    opened_ = skip(at, is_opener);
+  }
+
   /// Ends the sentence at `end`; the next begins after white space.
   void end_sentence(size_t end) {
-    const size_t begin = std::exchange(begin_, skip_space(end));
+    const size_t begin = begin_;
+    start_sentence(skip_space(end));
     while (end > begin) {
       size_t last = end - 1;
       while (last > begin && end - last < 4 && (static_cast<unsigned char>(text_[last]) & 0xC0) == 0x80)
@@ -174,7 +180,8 @@ class Splitter {
 
   const string_view text_;
   std::vector<string_view> sentences_;
-  size_t begin_ = 0;  // of the current sentence
+  size_t begin_ = 0,
+         opened_ = 0;  // of the current sentence, without and with its opening quotes and brackets
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <utility>
 
+#include "json_depth.h"
 #include "sentencode/error.h"
 #include "sentencode/parallel.h"
 #include "sentencode/text/utf8.h"
@@ -59,6 +60,16 @@ std::string_view valid(std::string_view text, InvalidUtf8 invalid, Tokens& out) 
   ST_CHECK(invalid == InvalidUtf8::replace, InvalidInput, "byte ", bad, " is not UTF-8: 0x", std::hex,
            static_cast<int>(static_cast<unsigned char>(text[bad])));
   return copy(repair_utf8(text), out);
+}
+
+/// Calls f(); an InvalidInput names the sentence.
+template <typename F>
+void with_index(const Sentences& sentences, std::int64_t i, const F& f) {
+  try {
+    f();
+  } catch (const InvalidInput& error) {
+    throw InvalidInput(concat("sentences[", sentences.first + i, "]: ", error.what()));
+  }
 }
 
 std::string_view lowercase(std::string_view text, Tokens& out) {
@@ -185,14 +196,17 @@ void Tokenizer::append_token(std::string_view token, Tokens& out) const {
 
 void Tokenizer::operator()(const Sentences& sentences, std::int64_t i, Tokens& out) const {
   const auto at = static_cast<std::size_t>(i);
-  try {
+  with_index(sentences, i, [&] {
     if (!sentences.tokenised()) return (*this)(sentences.pieces[at], out);
     for (std::int64_t t = sentences.offsets[at]; t < sentences.offsets[at + 1]; ++t) {
       append_token(sentences.pieces[static_cast<std::size_t>(t)], out);
     }
-  } catch (const InvalidInput& error) {
-    throw InvalidInput(concat("sentences[", i, "]: ", error.what()));
-  }
+  });
+}
+
+void Tokenizer::append_ids(const Sentences& sentences, std::int64_t i, Tokens& scratch,
+                           std::vector<std::int32_t>& ids) const {
+  with_index(sentences, i, [&] { append_ids(sentences.pieces[static_cast<std::size_t>(i)], scratch, ids); });
 }
 
 std::string Tokenizer::to_json() const {
@@ -209,6 +223,7 @@ std::string Tokenizer::to_json() const {
 }
 
 Tokenizer Tokenizer::from_json(std::string_view text) {
+  check_json_depth(text, "tokenizer");
   const auto json = nlohmann::json::parse(text, nullptr, false);
   ST_CHECK(json.is_object(), FormatError, "tokenizer: expected a JSON object, got ", text.substr(0, 80));
   Tokenizer tokenizer;

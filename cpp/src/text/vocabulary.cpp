@@ -88,6 +88,8 @@ Vocabulary Vocabulary::read(const std::string& path) {
       // Different invalid bytes may be replaced to the same word; otherwise it is an error.
       ST_CHECK(bad != word.npos, FormatError, path, ":", lines.number(), ": the word '", word,
                "' is there for the second time");
+      ST_CHECK(count <= kMaxTotal - counts[id], FormatError, path, ":", lines.number(), ": the count of '",
+               repaired, "' exceeds ", kMaxTotal);
       counts[id] += count;
     }
   }
@@ -99,7 +101,8 @@ void Vocabulary::write(const std::string& path) const {
   for (std::int64_t id = 0; id < size(); ++id) {
     const std::string_view word = words_[id];
     const bool readable = !word.empty() && word.find_first_of("\r\n") == word.npos && word.front() != ' ' &&
-                          word.front() != '\t' && word.back() != ' ' && word.back() != '\t';
+                          word.front() != '\t' && word.back() != ' ' && word.back() != '\t' &&
+                          !(id == 0 && word.starts_with(kByteOrderMark));
     ST_CHECK(readable, InvalidInput, "the word '", word, "' cannot be written as 'word count'");
     file.write(concat(word, ' ', counts_[static_cast<std::size_t>(id)], '\n'));
   }

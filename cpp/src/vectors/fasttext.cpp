@@ -12,13 +12,13 @@
 #include "sentencode/parallel.h"
 #include "sentencode/text/utf8.h"
 #include "vectors/subwords.h"
+#include "vectors/word_vectors_shared.h"
 
 namespace sentencode {
 namespace {
 
 constexpr std::int32_t kMagic = 793712314, kFastText = 12;
 constexpr std::int64_t kMaxRows = std::int64_t{1} << 31;
-constexpr std::int32_t kLongestSubword = 1000;
 constexpr std::size_t kBlock = 1 << 20;              // bytes per read
 constexpr std::string_view kEndOfSentence = "</s>";  // the only word without subwords
 

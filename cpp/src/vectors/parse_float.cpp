@@ -128,6 +128,8 @@ const char* parse_float(const char* begin, const char* end, float& value) {
         below - 0x0fffffff <= 2 || wide < static_cast<double>(std::numeric_limits<float>::min());
     magnitude = risky ? parse_slowly(unsigned_begin, p, wide > 1.0) : static_cast<float>(wide);
   } else {
+    const char* first = unsigned_begin;
+    for (; first < p && (*first == '0' || *first == '.'); ++first) digits -= *first == '0';
     magnitude = parse_slowly(unsigned_begin, p, digits + exponent > 0);
   }
   value = negative ? -magnitude : magnitude;

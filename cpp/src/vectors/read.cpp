@@ -36,7 +36,10 @@ std::optional<VectorsHeader> parse_header(std::string_view line) {
 bool looks_like_row(std::string_view line) {
   std::int64_t fields = 0, numbers = 0;
   float value = 0.0F;
-  for (line = trimmed(line); !line.empty(); ++fields) numbers += is_number(take_last_field(line), value);
+  for (line = trimmed(line); !line.empty(); ++fields) {
+    const std::string_view field = take_last_field(line);
+    numbers += !line.empty() && is_number(field, value);  // not the word, which may be a number, too
+  }
   return fields > 1 && 2 * numbers >= fields - 1;
 }
 

@@ -6,13 +6,9 @@ namespace sentencode {
 namespace {
 
 /// FNV-1a with signed bytes, as in fastText: those above 127 also change the upper bits.
-std::uint32_t hash_of(std::string_view text) {
-  std::uint32_t hash = 2166136261;
-  for (const char c : text) {
-    hash ^= static_cast<std::uint32_t>(static_cast<std::int8_t>(c));
-    hash *= 16777619;
-  }
-  return hash;
+constexpr std::uint32_t kEmptyHash = 2166136261;
+std::uint32_t hash_with(std::uint32_t hash, char c) {
+  return (hash ^ static_cast<std::uint32_t>(static_cast<std::int8_t>(c))) * 16777619;
 }
 
 bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }  // UTF-8 continuation byte
@@ -32,12 +28,13 @@ void subwords_of(std::string_view word, std::array<std::int32_t, 2> lengths, std
   for (std::size_t begin = 0; begin < all.size(); ++begin) {
     if (continues(all[begin])) continue;
     std::size_t end = begin;
+    std::uint32_t hash = kEmptyHash;
     for (std::int32_t characters = 1; end < all.size() && characters <= lengths[1]; ++characters) {
-      do ++end;
+      do hash = hash_with(hash, all[end++]);
       while (end < all.size() && continues(all[end]));
       const bool border = characters == 1 && (begin == 0 || end == all.size());
       if (characters < lengths[0] || border) continue;
-      out.push_back(static_cast<std::int64_t>(hash_of(all.substr(begin, end - begin)) % buckets));
+      out.push_back(static_cast<std::int64_t>(hash % buckets));
     }
   }
 }

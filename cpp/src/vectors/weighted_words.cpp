@@ -49,7 +49,7 @@ void WeightedWords::lookup(const Sentences& sentences, std::int64_t begin, std::
   for (std::int64_t i = begin; i < end; ++i) {
     scratch.clear();
     const auto before = static_cast<std::ptrdiff_t>(ids.ids.size());
-    tokenizer_.append_ids(sentences.pieces[static_cast<std::size_t>(i)], scratch, ids.ids);
+    tokenizer_.append_ids(sentences, i, scratch, ids.ids);
     auto kept = ids.ids.begin() + before;
     for (auto id = kept; id != ids.ids.end(); ++id) {
       *kept = rows[static_cast<std::size_t>(*id)];

@@ -111,15 +111,7 @@ void WordVectors::lookup(const Tokenizer& tokenizer, const Sentences& sentences,
     const std::int64_t count = std::min(kTogether, end - i);
     scratch.clear();
     for (std::int64_t k = 0; k < count; ++k, ++i) {
-      const auto at = static_cast<std::size_t>(i);
-      if (sentences.tokenised()) {
-        const auto first = sentences.offsets[at], last = sentences.offsets[at + 1];
-        for (auto token = first; token < last; ++token) {
-          tokenizer.append_token(sentences.pieces[static_cast<std::size_t>(token)], scratch);
-        }
-      } else {
-        tokenizer(sentences.pieces[at], scratch);
-      }
+      tokenizer(sentences, i, scratch);
       ends[static_cast<std::size_t>(k)] = scratch.size();
     }
     append_ids(scratch, std::span(ends).first(static_cast<std::size_t>(count)), max_tokens, out);

@@ -24,8 +24,9 @@ struct WordVectors::Lazy {
   std::string fingerprint;
 };
 
+inline constexpr std::int32_t kLongestSubword = 1000;  // characters
 inline bool are_lengths(std::array<std::int32_t, 2> lengths) {
-  return lengths[0] >= 0 && lengths[0] <= lengths[1];
+  return lengths[0] >= 0 && lengths[0] <= lengths[1] && lengths[1] <= kLongestSubword;
 }
 
 /// Stores a row; InvalidInput if a value cannot be stored.

@@ -354,6 +354,14 @@ TEST(TableTrainer, ReportsInvalidInputAndDivergence) {
   EXPECT_THROW(TableTrainer(examples, table, TableHead(o), {.batch_size = 0}), InvalidInput);
   EXPECT_THROW(TableTrainer(examples, Matrix::Ones(10, 3), TableHead(o), {}), InvalidInput);
   EXPECT_THROW(TableTrainer(nullptr, table, TableHead(o), {}), InvalidInput);
+  TableExamples damaged = *examples;
+  damaged.sides[0].offsets[1] = 1'000'000'000;
+  EXPECT_THROW(TableTrainer(std::make_shared<TableExamples>(damaged), table, TableHead(o), {}), InvalidInput);
+  for (const std::int64_t index : {-1, 8}) {
+    const std::vector<std::int64_t> absent{0, index};
+    EXPECT_THROW(TableTrainer(examples, table, TableHead(o), {}).epoch(absent), InvalidInput);
+    EXPECT_THROW(TableTrainer(examples, table, TableHead(o), {}).predict(absent), InvalidInput);
+  }
   table(0, 0) = std::numeric_limits<float>::quiet_NaN();
   TableTrainer trainer(examples, table, TableHead(o), {.batch_size = 8});
   EXPECT_THROW(trainer.epoch(first(8)), DivergedError);

@@ -81,8 +81,13 @@ TEST(SplitSentences, LinesAndSpace) {
 }
 
 TEST(SplitSentences, TakesLinearTime) {
-  for (const char* unit :
-       {". ", "a.) ", "a. ", "(", "\" ", "\n", "\n ", "! (", ".", "U.S. ", "1. ", "Mr. ", "\xFF", "…"}) {
+  const std::size_t many = 60000;
+  std::string opened(many, '(');
+  opened += "x ";
+  for (std::size_t i = 0; i < many; ++i) opened += "(A.) ";
+  for (const std::string& unit :
+       std::vector<std::string>{opened, ". ", "a.) ", "a. ", "(", "\" ", "\n", "\n ", "! (", ".", "U.S. ",
+                                "1. ", "Mr. ", "\xFF", "…"}) {
     std::string text;
     while (text.size() < 300000) text += unit;
     const auto start = std::chrono::steady_clock::now();

@@ -382,10 +382,19 @@ TEST(Precompiled, RefusesDamagedMaps) {
   std::string outside = good;
   outside[4 + 2] = 127;  // the root's offset
   fails(outside, "unit 0 of the trie refers to unit");
+  std::string no_root = good;
+  no_root[4 + 3] = '\x80';
+  fails(no_root, "unit 0 of the trie has no children");
   const Json text = {{"precompiled_charsmap", "A*=="}}, bits = {{"precompiled_charsmap", "AB=="}};
   for (const Json& json : {text, bits})
     expect_failure<FormatError>([&] { precompiled_normalizer(JsonFields(json, "normalizer")); },
                                 "it is not base64");
+}
+
+TEST(Precompiled, KeysWithoutAValueChangeNothing) {
+  std::string bytes = character_map({{'A', "a"}});
+  bytes[4 * (1 + 512 + 2 * 'A') + 3] = '\0';  // the value's unit
+  EXPECT_EQ(normal(precompiled(bytes), "ABA"), "ABA");
 }
 
 TEST(Precompiled, DamagedMapsDoNotCrash) {

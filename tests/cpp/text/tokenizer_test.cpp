@@ -128,6 +128,8 @@ TEST(Tokenizer, BatchErrorNamesTheSentence) {
   } catch (const InvalidInput& error) {
     EXPECT_STREQ(error.what(), "sentences[1234]: byte 2 is not UTF-8: 0xff");
   }
+  EXPECT_THROW_WITH(TokenisedSentences(strict, Sentences{pieces, {}}.slice(1200, 1300)), InvalidInput,
+                    "sentences[1234]: byte 2");
 }
 
 TEST(Tokenizer, JsonRoundTrip) {
@@ -148,6 +150,8 @@ TEST(Tokenizer, RefusesInvalidJson) {
         R"({"invalid":null})", R"({"name":[]})", R"({"colour":"red"})", "{\"split\":\"\xFF\"}"}) {
     EXPECT_THROW(Tokenizer::from_json(json), Error) << json;
   }
+  EXPECT_THROW_WITH(Tokenizer::from_json("{\"split\":" + std::string(200'000, '[')), FormatError,
+                    "tokenizer: its values are nested more than 512 times");
 }
 
 }  // namespace

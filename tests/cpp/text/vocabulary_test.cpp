@@ -64,7 +64,7 @@ TEST(Vocabulary, RoundTripsThroughAFile) {
   vocabulary(all).write(path);
   EXPECT_EQ(entries(Vocabulary::read(path)), all);
   std::filesystem::remove(path);
-  for (const char* bad : {"", "two\nlines", " front", "back\t", "back\r"}) {
+  for (const char* bad : {"", "two\nlines", " front", "back\t", "back\r", "\uFEFFmark"}) {
     EXPECT_THROW(vocabulary({{bad, 1}}).write(path), InvalidInput) << bad;
     EXPECT_FALSE(std::filesystem::exists(path));
   }
@@ -87,6 +87,7 @@ TEST(Vocabulary, ErrorsNameFileAndLine) {
       {" 7\n", ":1: expected 'word count', got ' 7'"},
       {"a 99999999999999999999\n", ":1: expected 'word count', got 'a 99999999999999999999'"},
       {"a 9007199254740993\n", ":1: expected 'word count', got 'a 9007199254740993'"},
+      {"\xff 9007199254740992\n\xfe 1\n", ":2: the count of '\uFFFD' exceeds 9007199254740992"},
       {"a 1\nb 2\na 3\n", ":3: the word 'a' is there for the second time"},
   };
   for (const auto& [content, message] : cases) {

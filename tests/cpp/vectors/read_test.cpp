@@ -138,6 +138,14 @@ TEST_F(ReadVectors, ReadsWord2vecBinaryWithAndWithoutLineFeeds) {
     EXPECT_EQ(row_of(*vectors, "c\xc3\xa9"), (Row{1e-3F, 2.0F}));
     EXPECT_EQ(row_of(*vectors, "x\xEF\xBF\xBD"), (Row{3, 4}));
   }
+  std::string numbers = "50 8\n";  // words that are numbers
+  for (int word = 0; word < 50; ++word) {
+    numbers += std::to_string(word * 7 % 50) + " ";
+    for (int i = 0; i < 8; ++i) numbers += raw({static_cast<float>(word * i) * 0.37F - 1});
+  }
+  EXPECT_EQ(read(numbers)->size(), 50);
+  // Without blanks and line feeds in the numbers, the first row has two fields.
+  EXPECT_EQ(read("1 2\n7 " + raw({1.1F, 2.2F}))->size(), 1);
   // A header that does not match the content: too few words, or another dimension.
   const std::string two = "a " + raw({1, 2}) + "b " + raw({3, 4});
   EXPECT_THROW_WITH(read("1 2\n" + two), FormatError,
@@ -363,6 +371,10 @@ TEST(ParseFloat, HandlesCornerCases) {
                            "3.4028236e38",
                            "1e39",
                            "1e400",
+                           "0.0000000000000000000000000000000000000000000000000001",
+                           "-0.00000000000000000000000000000000000000000000000000000000000025",
+                           "0000000000000000000000000000000000000000e-3",
+                           "0.0000000000000000000000000000000000000000000000000001e60",
                            "1e-400",
                            "1e99999999999",
                            "123456789012345678901234567890",

@@ -164,6 +164,28 @@ def test_sizes_beyond_the_content_of_a_file_are_refused(tmp_path):
     assert _core.encoder_from_bytes(some, VECTORS).parameters("forward")["A"].shape == (300, DIM)
 
 
+def test_more_directions_than_dimensions_of_a_file_are_refused(tmp_path):
+    sif = _core.SIF(VECTORS, TOKENIZER, WEIGHTS, components=1)
+    sif.partial_fit(texts(TRAIN))
+    bare = tmp_path / "bare"
+    bare.write_bytes(sif.to_bytes(statistics=True))  # not solved
+    changed = rewritten(bare, lambda m, c: c.update(components=1 << 31)).read_bytes()
+    with pytest.raises(
+        FormatError, match=f"components is {1 << 31}; vectors of {DIM} dimensions allow at most 4096"
+    ):
+        _core.encoder_from_bytes(changed, VECTORS)
+
+
+def test_a_deeply_nested_config_is_refused(tmp_path):
+    path = tmp_path / "model"
+    laes().save(str(path))
+    nested: list = []
+    for _ in range(600):
+        nested = [nested]
+    with pytest.raises(FormatError, match="config: its values are nested more than 512 times"):
+        _core.load_encoder(str(rewritten(path, lambda m, c: c.update(tokenizer=nested))))
+
+
 def test_a_config_that_is_no_object_is_refused(tmp_path):
     path = tmp_path / "model"
     laes().save(str(path))

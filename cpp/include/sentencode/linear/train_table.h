@@ -57,7 +57,6 @@ class TableTrainer {
   struct Batch;
 
   void embed(Batch& batch) const;
-  void update(const Batch& batch, const Vector& grad_weights);
 
   std::shared_ptr<const TableExamples> examples_;
   Matrix initial_, table_, mean_, square_;  // [V, D]: vectors, and moments of their gradients

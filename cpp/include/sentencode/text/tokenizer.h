@@ -52,6 +52,9 @@ struct Tokenizer {
 
   /// Appends the ids of a sentence's tokens, for Split::subwords.
   void append_ids(std::string_view sentence, Tokens& scratch, std::vector<std::int32_t>& ids) const;
+  /// The same for sentence i of raw text. InvalidInput names it.
+  void append_ids(const Sentences& sentences, std::int64_t i, Tokens& scratch,
+                  std::vector<std::int32_t>& ids) const;
   /// A token of the vocabulary of `subwords`, lower-cased if this tokenizer lower-cases.
   std::string_view token(std::int32_t id, Tokens& scratch) const;
 

@@ -5,6 +5,7 @@
 
 #include "sentencode/error.h"
 #include "sentencode/text/utf8.h"
+#include "text/subwords/json_fields.h"
 #include "text/subwords/unicode.h"
 
 namespace sentencode {
@@ -29,6 +30,8 @@ bool is_at(std::string_view text, std::size_t at, unicode::Set set) {
 void AddedTokens::add(AddedToken token, std::string pattern) {
   ST_CHECK(!pattern.empty(), Unsupported, "tokenizer.json: the added token '", token.content,
            "' is empty after normalisation");
+  ST_CHECK(pattern.size() <= kLongestToken, Unsupported, "tokenizer.json: an added token has ",
+           pattern.size(), " bytes; expected at most ", kLongestToken);
   bool space = token.lstrip || token.rstrip;
   for (std::size_t at = 0; space && at < pattern.size();
        at += decode_utf8(std::string_view(pattern).substr(at)).length) {

@@ -13,6 +13,7 @@
 namespace sentencode {
 
 constexpr std::size_t kMaxSubwordSteps = 64;  // of a normalizer or a pre-tokenizer
+constexpr std::size_t kLongestToken = 4096;   // bytes; longer ones could take quadratic time
 
 /// The fields of a JSON object in tokenizer.json. Errors name them: "model.unk_token must be a string, got
 /// 3".

@@ -74,7 +74,8 @@ ModelLists::Ids tokens_of(const JsonFields& model, std::optional<ModelLists::Ids
   const nlohmann::json& tokens = model.object("vocab");
   ModelLists::Ids by_id = std::move(ids).value_or(ModelLists::Ids());
   for (const auto& [token, id] : tokens.items()) {
-    const bool good = id.is_number_unsigned() && id <= std::numeric_limits<std::int32_t>::max();
+    constexpr std::uint64_t kMost = std::numeric_limits<std::int32_t>::max();
+    const bool good = id.is_number_unsigned() && id.get<std::uint64_t>() <= kMost;
     ST_CHECK(good, FormatError, "tokenizer.json: ", model.name_of("vocab"), "['", token,
              "'] must be a whole number, got ", JsonFields::shown(id));
     by_id.emplace_back(id.get<std::int32_t>(), token);

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 
+#include "json_depth.h"
 #include "sentencode/error.h"
 #include "sentencode/text/utf8.h"
 
@@ -232,6 +233,7 @@ std::optional<nlohmann::json> without_lists(std::string_view text, ModelLists& l
   });
   if (!read_all) return std::nullopt;
   rest.append(text.substr(copied));
+  check_json_depth(rest, "tokenizer.json");
   auto content = nlohmann::json::parse(rest, nullptr, false);
   if (!content.is_object()) return std::nullopt;
   return content;

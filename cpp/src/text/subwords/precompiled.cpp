@@ -68,6 +68,7 @@ class CharacterMap {
     for (std::size_t i = 1; i <= size; ++i) units_.push_back(word(i));
     replacements_ = bytes->substr(4 * (size + 1));
     check(find_invalid_utf8(replacements_) == std::string::npos, "replacements are not UTF-8");
+    check((units_[0] & kIsValue) == 0, "unit 0 of the trie has no children");
     for (std::uint32_t i = 0; i < size; ++i) {
       if (const std::uint32_t unit = units_[i]; (unit & kIsValue) != 0) {
         const std::uint32_t at = value_of(unit);
@@ -155,9 +156,8 @@ class CharacterMap {
 
   /// The replacement of the key that ends at a unit with this base.
   std::optional<std::string_view> replacement_in(std::uint32_t unit, std::uint32_t base) const {
-    const std::uint32_t at = value_of(units_[base]);
-    if ((unit >> 8 & 1) == 0 || at > replacements_.size()) return {};
-    return replacement_at(at);
+    if ((unit >> 8 & 1) == 0 || (units_[base] & kIsValue) == 0) return {};
+    return replacement_at(value_of(units_[base]));
   }
 
   /// The replacement of the shortest key that `text` begins with.

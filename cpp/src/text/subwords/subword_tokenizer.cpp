@@ -8,6 +8,7 @@
 #include <span>
 #include <utility>
 
+#include "json_depth.h"
 #include "sentencode/error.h"
 #include "sentencode/text/tokenizer.h"
 #include "sentencode/text/utf8.h"
@@ -110,6 +111,7 @@ struct SubwordTokenizer::Parts {
   bool complete() const { return model->vocabulary().count() == size; }
 
   static nlohmann::json parsed(std::string_view text) {
+    check_json_depth(text, "tokenizer.json");
     try {
       auto content = nlohmann::json::parse(text);
       JsonFields(content, "");

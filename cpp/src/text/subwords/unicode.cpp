@@ -393,14 +393,6 @@ void append_lowercase(char32_t code, std::string& out) {
   }
 }
 
-void decode(std::string_view text, std::u32string& out) {
-  while (!text.empty()) {
-    const CodePoint point = decode_utf8(text);
-    out.push_back(point.code);
-    text.remove_prefix(point.length);
-  }
-}
-
 void append_decomposed(char32_t code, bool compatibility, std::u32string& out) {
   if (code < 0x80 || !is(code, kNormalizable)) return out.push_back(code);
   std::array<utf8proc_int32_t, 32> parts;  // 18 is the maximum

@@ -31,8 +31,6 @@ enum class Form { nfc, nfd, nfkc, nfkd };
 void append(char32_t code, std::string& out);
 /// Appends the lower case of a code point, as str::to_lowercase without context.
 void append_lowercase(char32_t code, std::string& out);
-/// Code points of valid UTF-8.
-void decode(std::string_view text, std::u32string& out);
 /// Appends the full decomposition of a code point, not yet in canonical order.
 void append_decomposed(char32_t code, bool compatibility, std::u32string& out);
 /// Whether canonical order may move a code point.

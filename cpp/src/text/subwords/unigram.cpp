@@ -54,6 +54,8 @@ class Unigram final : public CachedModel {
     scores_.reserve(tokens.size());
     double lowest = std::numeric_limits<double>::infinity();
     for (const auto& [score, token] : tokens) {
+      ST_CHECK(token.size() <= kLongestToken, Unsupported, "tokenizer.json: ", fields.name_of("vocab"), "[",
+               strings.size(), "] has ", token.size(), " bytes; expected at most ", kLongestToken);
       strings.push_back(token);
       scores_.push_back(score);
       lowest = std::min(lowest, score);
