@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
+from .errors import FormatError
 from .files import as_path
 from .linear import Average
 from .saved import load
@@ -101,12 +102,17 @@ def teacher_named(name: str, *, bfloat16: bool = False) -> Any:
                 f"{name}: bfloat16 is for models of sentence-transformers, not for saved encoders"
             )
         return load(path)
+    found = "there is no such file"
+    if path.is_dir() and not bfloat16:
+        try:
+            return load(path)  # a static model
+        except FormatError as error:
+            found = str(error).removeprefix(f"{path}: ")
     try:
         from sentence_transformers import SentenceTransformer
     except ModuleNotFoundError:
         raise ImportError(
-            f"{name}: there is no such file, and models of sentence-transformers "
-            "require pip install sentence-transformers"
+            f"{name}: {found}, and models of sentence-transformers require pip install sentence-transformers"
         ) from None
     model = SentenceTransformer(name) if path.is_dir() else _download(name, SentenceTransformer)
     return model.bfloat16() if bfloat16 else model

@@ -28,15 +28,22 @@ def distinct_classes(y: Any) -> list[Any]:
     return classes
 
 
-def class_ids(y: Any, classes: list[Any], what: str) -> npt.NDArray[np.int64]:
-    """Return the index of the class of each label."""
+def class_ids(y: Any, classes: list[Any], what: str, others: int | None = None) -> npt.NDArray[np.int64]:
+    """Return the index of the class of each label.
+
+    Args:
+        y: Labels.
+        classes: The classes.
+        what: Name of the labels in errors.
+        others: Index of labels that are no class. None: an error.
+    """
     index = {name: i for i, name in enumerate(classes)}
     labels = _names(y, what)
     for i, name in enumerate(labels):
-        if name not in index:
+        if name not in index and others is None:
             some = ", ".join(map(repr, classes[:10])) + (", ..." if len(classes) > 10 else "")
             raise ValueError(f"{what}[{i}] is {name!r}, none of the classes {some}")
-    return np.array([index[name] for name in labels], np.int64)
+    return np.array([index.get(name, others) for name in labels], np.int64)
 
 
 def check_class_weight(weight: Any) -> None:
@@ -147,4 +154,4 @@ def scores(y: Any, what: str, axes: int) -> npt.NDArray[np.float64]:
         raise ValueError(f"{what} must be {kind}, got {values.dtype} {list(values.shape)}")
     if not np.isfinite(values).all():
         raise ValueError(f"{what} must be finite")
-    return values
+    return values if values.dtype.kind == "f" else values.astype(np.float64)

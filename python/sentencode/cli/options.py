@@ -127,7 +127,8 @@ def assignment(text: str, expected: str = "NAME=VALUE") -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals or name.count(".") > expected.count(".") or not all(map(str.isidentifier, name.split("."))):
         raise UsageError(f"--set: expected {expected}, got {text!r}")
+    constants = {"true": True, "false": False}  # of TOML
     try:
-        return name, ast.literal_eval(value)
+        return name, constants[value] if value in constants else ast.literal_eval(value)
     except (ValueError, SyntaxError):
         return name, value

@@ -63,6 +63,8 @@ def encoder(options: argparse.Namespace) -> Any:
     for name, value in parameters.items():
         if name not in names:
             raise UsageError(f"--set: {options.kind} has no parameter {name!r}; it has {', '.join(names)}")
+        if value is False and "None" in types.get(name, "") and "bool" not in types[name]:
+            parameters[name] = value = None  # as in TOML files
         try:
             check_type(name, value, types.get(name, ""))
         except ValueError as error:

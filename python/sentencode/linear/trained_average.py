@@ -235,7 +235,7 @@ class TrainedAverage(LinearEncoder):
             NotImplementedError: The head predicts neither.
         """
         if self._head()[0] == "Classifier":
-            ids, outputs = class_ids(y, self.classes_.tolist(), "y"), self._outputs(sentences)
+            ids, outputs = class_ids(y, self.classes_.tolist(), "y", others=-1), self._outputs(sentences)
             check_count(ids, len(outputs), "y")
             return float((outputs.argmax(axis=1) == ids).mean())
         if self._head()[0] != "CosineRegression":
@@ -247,7 +247,7 @@ class TrainedAverage(LinearEncoder):
     def _outputs(self, sentences: Any) -> Floats:
         head = self._fitted_model().head
         count = head.config["sides"]
-        sides = [[]] * count if is_empty(sentences) else sides_of(sentences, (count,))
+        sides = [[]] * count if is_empty(sentences) else sides_of(sentences, (count,), files=False)
         if len(sides) != count:
             raise ValueError(
                 f"TrainedAverage was trained on examples of {count} sentences, got {len(sides)}"
@@ -278,17 +278,23 @@ class TrainedAverage(LinearEncoder):
     def _word_vectors(self) -> WordVectors:
         vectors: Any = self.vectors
         if isinstance(vectors, LinearEncoder) and self.__dict__.get("_resolved", (None,))[0] is not vectors:
-            folded = vectors._folded()
+            fitted = self._fitted_start()
+            folded = fitted._folded()
             if folded.unknown is not None and folded.unknown.any():
                 raise ValueError(
                     f"{self._reported}: the {type(vectors).__name__} has a vector for unknown words, which "
                     "would not be trained: use vectors.with_oov('skip') or 'zero'"
                 )
-            table = vectors._fitted_vectors
+            table = fitted._fitted_vectors
             oov: Literal["skip", "zero"] = "skip" if folded.unknown is None else "zero"
             copied = WordVectors.from_array(folded.words, folded.rows, table.counts, oov=oov)
             self._resolved = vectors, copied
         return super()._word_vectors
+
+    def _fitted_start(self) -> Any:
+        """`vectors`, or what they were fitted to in `fit`."""
+        given, fitted = self.__dict__.get("_start", (None, None))
+        return fitted if given is self.vectors else self.vectors
 
     def _check_vectors(self) -> None:
         oov = self._word_vectors.oov
@@ -300,7 +306,7 @@ class TrainedAverage(LinearEncoder):
 
     def _new_tokenizer(self) -> Tokenizer:
         if isinstance(self.vectors, LinearEncoder) and (self.tokenizer, self.lowercase) == ("auto", "auto"):
-            tokenizer: Tokenizer = self.vectors.tokenizer_
+            tokenizer: Tokenizer = self._fitted_start().tokenizer_
             return tokenizer
         return super()._new_tokenizer()
 
@@ -317,9 +323,12 @@ class TrainedAverage(LinearEncoder):
             else 60 * checked_float(f"{self._reported}: max_minutes", self.max_minutes, 0, above=True)
         )
         options = self._training_options(kind)
+        sides = sides_of(sentences, SIDES[kind])
+        if isinstance(self.vectors, LinearEncoder) and not self.vectors.fitted:  # as after sklearn's clone
+            unfitted = type(self.vectors)(**self.vectors.get_params(deep=False))
+            self._start = self.vectors, unfitted.fit([one for side in sides for one in side])
         self._check_vectors()
         tokenizer, initial = self._new_tokenizer(), self._word_vectors
-        sides = sides_of(sentences, SIDES[kind])
         labels, learnt = table_labels(kind, head, y, len(sides[0]), "y", None)
         held_out_sides = None
         if valid is not None:

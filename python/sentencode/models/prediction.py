@@ -12,7 +12,7 @@ import numpy.typing as npt
 import torch
 
 from ..errors import DivergedError
-from ..labels import check_count, class_array, scores
+from ..labels import check_count, class_array, class_ids, scores
 from ..text.sides import is_empty, sides_of
 from .heads import Classifier, CosineRegression, Head, HeadModule
 
@@ -84,7 +84,7 @@ class TrainedHead:
     def outputs(self, encoder: Any, sentences: Any) -> Rows:
         """The outputs for examples as in `fit`: probabilities, scores or embeddings."""
         name = type(encoder).__name__
-        sides = [[]] * self.sides if is_empty(sentences) else sides_of(sentences, (self.sides,))
+        sides = [[]] * self.sides if is_empty(sentences) else sides_of(sentences, (self.sides,), files=False)
         if len(sides) != self.sides:
             raise ValueError(
                 f"{name} was trained on examples of {self.sides} sentences, got {len(sides)}"
@@ -123,7 +123,9 @@ class TrainedHead:
         head = encoder.settings()["head"]
         outputs = self.outputs(encoder, sentences)
         if isinstance(head, Classifier):
-            return float((self._class_ids(encoder, y, len(outputs)) == outputs.argmax(axis=1)).mean())
+            ids = class_ids(y, self.classes or [], "y", others=-1)
+            check_count(ids, len(outputs), "y")
+            return float((ids == outputs.argmax(axis=1)).mean())
         if not isinstance(head, CosineRegression):
             raise NotImplementedError(f"{type(head).__name__} predicts neither classes nor scores")
         from ..evaluation.metrics.scores import spearman

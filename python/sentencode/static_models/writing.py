@@ -119,6 +119,16 @@ def _config(encoder: Folded, dtype: Dtype) -> dict[str, Any]:
     }
 
 
+# What folders of static models hold; others are not replaced.
+_WRITTEN = {
+    *("tokenizer.json", "model.safetensors", "modules.json", "config.json", "README.md", "1_Normalize"),
+    *(
+        "config_sentence_transformers.json",
+        "0_StaticEmbedding",
+        "tokenizer_config.json",
+        "special_tokens_map.json",
+    ),
+}
 _TRANSFORMERS: dict[str, Any] = {
     "model_type": "SentenceTransformer",
     "prompts": {},
@@ -135,6 +145,8 @@ def _whole_folder(target: Path, overwrite: bool) -> Iterator[Path]:
         raise FileExistsError(17, "exists already; overwrite=True replaces it", str(target))
     if occupied and (target.is_symlink() or not target.is_dir()):
         raise NotADirectoryError(20, "is not a folder, and is not replaced", str(target))
+    if occupied and (foreign := next((path for path in target.iterdir() if path.name not in _WRITTEN), None)):
+        raise FileExistsError(17, "is no file of a static model; give another folder", str(foreign))
     temporary = target.parent / f".{target.name}-{uuid.uuid4().hex}"
     temporary.mkdir()
     try:

@@ -16,17 +16,33 @@ __all__ = ["is_empty", "sides_of"]
 _MOST = 3  # sentences of an example
 
 
-def sides_of(sentences: Any, allowed: Sequence[int] = (1,)) -> list[Any]:
+def sides_of(sentences: Any, allowed: Sequence[int] = (1,), *, files: bool = True) -> list[Any]:
     """Return examples as columns: all first sentences, all second ones, ...
 
     Args:
         sentences: Sentences; tuples of two or three; an array or data frame with as many columns; or the name
             of a text file.
         allowed: Numbers of sentences that an example may have. Without 1, a list is an example, not tokens.
+        files: Whether a text is the name of a file.
 
     Raises:
+        TypeError: If something is not a sentence.
         ValueError: If examples differ in their number of sentences.
     """
+    columns = _columns(sentences, allowed, files)
+    for k, column in enumerate(columns):
+        for i, one in enumerate(column):
+            if not isinstance(one, str | bytes | list | tuple):
+                where = f"sentences[{i}]" + (f"[{k}]" if len(columns) > 1 else "")
+                raise TypeError(f"{where} is {type(one).__name__} ({one!r:.40}); expected str")
+    return columns
+
+
+def _columns(sentences: Any, allowed: Sequence[int], files: bool) -> list[Any]:
+    if isinstance(sentences, str) and not files:
+        raise ValueError(f"sentences is one text, {sentences!r:.40}; give a list, or a file as a Path")
+    if sentences is None or isinstance(sentences, bytes | dict | set | frozenset):
+        raise TypeError(f"sentences is {type(sentences).__name__}; expected a list of sentences")
     if isinstance(sentences, str | os.PathLike):
         return [list(Corpus(sentences, keep_empty=True))]
     if (names := column_names(sentences)) is not None:

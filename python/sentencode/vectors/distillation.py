@@ -382,8 +382,11 @@ def _sums(
         _core.Distillation(words.vocabulary.core, tokenizer.core(), weights, dim) for _ in range(2)
     )
     zero = np.zeros(len(texts), bool)
+    first, varies = None, False
     held_rows: dict[str, Embeddings] = {}
     for indices, rows in _encode(embedder, texts, report):
+        first = rows[0] if first is None else first
+        varies = varies or bool((rows != first).any())
         nonzero = rows.any(axis=1)
         zero[indices] = ~nonzero
         held = is_held_out[indices]
@@ -392,6 +395,8 @@ def _sums(
             sums.add(batch, np.ascontiguousarray(rows[mask]))
         held_rows |= {texts[indices[i]]: rows[i].copy() for i in np.flatnonzero(nonzero & held)}
     _warn_of_zeros(embedder, zero, texts, "sentences")
+    if len(texts) > 1 and not varies:
+        raise ValueError(f"{embedder.name} returned the same embedding for all {len(texts)} sentences")
     return train, held_out, held_rows
 
 

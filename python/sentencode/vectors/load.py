@@ -60,7 +60,14 @@ def load(
     keep = None if words is None else sorted(set(checked_words("words", words)))
     head = b""
     # The core reads pipes, which can be read only once. Missing files are a FileNotFoundError here.
-    is_stream = not stat.S_ISREG(os.stat(path).st_mode)
+    mode = os.stat(path).st_mode
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(
+            errno.EISDIR,
+            "is a folder, not a file of word vectors; sentencode.load opens a model's folder",
+            path,
+        )
+    is_stream = not stat.S_ISREG(mode)
     if not is_stream:
         with open(path, "rb") as file:
             head = file.read(9)

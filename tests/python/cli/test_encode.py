@@ -398,7 +398,7 @@ def test_encoders_fitted_by_the_command(files):
     folder, _ = files
     paths = [str(folder / "lines.txt"), str(folder / "rows.npy"), "--quiet", "--overwrite"]
     vectors = ["--vectors", str(folder / "vectors.sentencode")]
-    parameters = ["--set", "a=0.01", "--set", "lowercase=False"]
+    parameters = ["--set", "a=0.01", "--set", "lowercase=false"]
     assert main(["encode", "--kind", "average", *vectors, *parameters, *paths]) == 0
     table = se.WordVectors.load(folder / "vectors.sentencode")
     expected = se.Average(table, a=0.01, lowercase=False).encode(LINES)
@@ -425,6 +425,11 @@ def test_encoders_fitted_by_the_command(files):
             ["--kind", "sif", "--vectors", "VECTORS", "--set", "components"],
             2,
             "expected NAME=VALUE, got 'components'",
+        ),
+        (
+            ["--kind", "sif", "--vectors", "VECTORS", "--set", "a=true"],
+            2,
+            "a must be a number or false, for None",
         ),
         (["--kind", "sif", "--vectors", "VECTORS", "--set", "component=1"], 2, "it has a, components, "),
         (

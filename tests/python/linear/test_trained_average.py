@@ -395,6 +395,51 @@ def test_invalid_arguments(options, fit, message):
         se.TrainedAverage(VECTORS, **options).fit(*fit)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ([*["x1"] * 3, None], r"sentences\[3\] is NoneType \(None\); expected str"),
+        ([float("nan"), *["x1"] * 3], r"sentences\[0\] is float \(nan\)"),
+        ([("x1", "x2"), ("x1", 5)] * 2, r"sentences\[1\]\[1\] is int \(5\)"),
+        (None, "sentences is NoneType"),
+        (dict.fromkeys("abcd"), "sentences is dict"),
+    ],
+)
+def test_what_is_no_sentence_is_named(trained, wrong, message):
+    with pytest.raises(TypeError, match=message):
+        se.TrainedAverage(VECTORS).fit(wrong, [0, 1, 0, 1])
+    if not isinstance(wrong, list) or not isinstance(wrong[0], tuple):
+        with pytest.raises(TypeError, match=message):
+            trained.predict(wrong)
+
+
+def test_a_text_is_no_file_for_predict(trained, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("x1").write_text("x1\nx2\n")
+    with pytest.raises(ValueError, match="sentences is one text, 'x1'; give a list, or a file as a Path"):
+        trained.predict("x1")
+    assert len(trained.predict(Path("x1"))) == 2
+
+
+def test_labels_without_a_class_are_wrong(trained):
+    sentences, y = opinions(40, seed=1)
+    score = trained.score(sentences, y)
+    assert trained.score([*sentences, "x1"], [*y, "sideways"]) == pytest.approx(score * 40 / 41)
+
+
+def test_an_unfitted_encoder_is_fitted_first(tmp_path):
+    sentences, y = opinions(60)
+    sif = se.SIF(VECTORS)
+    encoder = se.TrainedAverage(sif, max_epochs=2).fit(sentences, y)
+    assert not sif.fitted
+    assert encoder.vectors is sif
+    expected = se.TrainedAverage(se.SIF(VECTORS).fit(sentences), max_epochs=2).fit(sentences, y)
+    np.testing.assert_array_equal(encoder.encode(sentences), expected.encode(sentences))
+    encoder.save(tmp_path / "encoder")
+    for same in (pickle.loads(pickle.dumps(encoder)), se.load(tmp_path / "encoder")):
+        np.testing.assert_array_equal(same.encode(sentences), encoder.encode(sentences))
+
+
 def test_what_is_not_there(trained):
     unfitted = se.TrainedAverage(VECTORS)
     for use in (unfitted.encode, unfitted.predict):
@@ -490,10 +535,23 @@ def test_labels_of_other_types():
 def test_scores_outside_the_range_are_refused():
     examples, y = pairs(40)
     with pytest.raises(
-        ValueError, match=r"y\[\d+\] is 5, but CosineRegression has low=0, .* high=1, that of 1"
+        ValueError, match=r"y\[\d+\] is 5.0, but CosineRegression has low=0, .* high=1, that of 1"
     ):
         se.TrainedAverage(VECTORS, head="CosineRegression").fit(examples, 4 * y + 1)
     cosines = np.where(y, np.float32(1.0000001), -0.5)
     se.TrainedAverage(VECTORS, head="CosineRegression").fit(examples, cosines)
     head = {"kind": "CosineRegression", "low": 1, "high": 5}
     assert se.TrainedAverage(VECTORS, head=head).fit(examples, 4 * y + 1).predict(examples).max() <= 5
+
+
+@pytest.mark.parametrize(("low", "high", "dtype"), [(-100, 100, np.int8), (10, 20, np.uint8)])
+def test_scores_of_small_integer_types(low, high, dtype):
+    examples, y = pairs(40)
+    y = np.where(y, high, max(2 * low - high, low - 5))
+    fits = [
+        se.TrainedAverage(VECTORS, head={"kind": "CosineRegression", "low": low, "high": high}).fit(
+            examples, labels
+        )
+        for labels in (y.astype(dtype), y.astype(float))
+    ]
+    np.testing.assert_array_equal(*(encoder.predict(examples) for encoder in fits))

@@ -150,7 +150,7 @@ def test_folders_appear_completely(vectors, tmp_path, monkeypatch):
     encoder = se.Average(vectors)
     target = tmp_path / "model"
     target.mkdir()
-    (target / "old").touch()
+    (target / "README.md").write_text("old")
     with pytest.raises(FileExistsError, match="overwrite=True"):
         encoder.export(target)
     from sentencode.static_models import writing
@@ -163,10 +163,14 @@ def test_folders_appear_completely(vectors, tmp_path, monkeypatch):
         with pytest.raises(OSError, match="disk full"):
             encoder.export(target, overwrite=True)
     assert os.listdir(tmp_path) == ["model"]
-    assert os.listdir(target) == ["old"]
+    assert os.listdir(target) == ["README.md"]
     encoder.export(target, overwrite=True)
     assert os.listdir(tmp_path) == ["model"]
-    assert "old" not in os.listdir(target)
+    assert (target / "README.md").read_text() != "old"
+    (target / "thesis.tex").touch()
+    with pytest.raises(FileExistsError, match=r"no file of a static model.*thesis\.tex"):
+        encoder.export(target, overwrite=True)
+    assert (target / "thesis.tex").exists()
     (tmp_path / "file").touch()
     with pytest.raises(NotADirectoryError, match="is not replaced"):
         encoder.export(tmp_path / "file", overwrite=True)

@@ -406,6 +406,8 @@ def test_skips_embeddings_of_zeros():
         f"Knows returned zeros for {len(sentences) - len(known)}",
     ]
     assert not student.vectors["w45"].any()
+    with pytest.raises(ValueError, match="returned the same embedding for all"):
+        distill(lambda texts: np.ones((len(texts), 8)), sentences, cache=False)
     with pytest.raises(ValueError, match="returned zeros for all"):
         distill(lambda sentences: np.zeros((len(sentences), 3)), sentences, cache=False)
 

@@ -58,7 +58,7 @@ def test_options(tmp_path):
             se.WordVectors.load(path, **bad)
     with pytest.raises(FileNotFoundError):
         se.WordVectors.load(tmp_path / "absent")
-    with pytest.raises(IsADirectoryError):
+    with pytest.raises(IsADirectoryError, match=r"sentencode\.load opens a model's folder"):
         se.WordVectors.load(tmp_path)
 
 
