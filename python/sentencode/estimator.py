@@ -47,7 +47,8 @@ class Estimator:
         needs no `fit`.
 
         Args:
-            **params: New values; `name__parameter` changes a parameter of a parameter.
+            **params: New values; `name__parameter` changes a parameter of a parameter, of the new one if
+                `name` changes too.
 
         Returns:
             The object itself.
@@ -61,12 +62,21 @@ class Estimator:
                 raise ValueError(
                     f"{type(self).__name__} has no parameter {name!r}; its parameters are {sorted(known)}"
                 )
+        nested: dict[str, dict[str, Any]] = {}
         for name, value in params.items():
-            outer, nested, inner = name.partition("__")
-            if nested:
-                getattr(self, outer).set_params(**{inner: value})
+            outer, separator, inner = name.partition("__")
+            if separator:
+                nested.setdefault(outer, {})[inner] = value
             else:
                 setattr(self, outer, value)
+        for outer, values in nested.items():
+            part = getattr(self, outer)
+            if not hasattr(part, "set_params"):
+                raise ValueError(
+                    f"{type(self).__name__} has no parameter {f'{outer}__{min(values)}'!r}: "
+                    f"{outer} is {part!r:.40} ({type(part).__name__}), which has no parameters"
+                )
+            part.set_params(**values)
         return self
 
     @property

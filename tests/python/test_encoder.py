@@ -453,6 +453,10 @@ def test_parameters():
     with pytest.raises(ValueError, match=r"Counts has no parameter 'wieght'; .*'weight'"):
         encoder.set_params(wieght=1, weight=9.0)
     assert encoder.weight == 4.0  # all or nothing
+    encoder.set_params(inner__inner__weight=7.0, inner__weight=6.0, inner=Counts(inner=Counts()))
+    assert (encoder.inner.weight, encoder.inner.inner.weight) == (6.0, 7.0)
+    with pytest.raises(ValueError, match=r"Counts has no parameter 'weight__x': weight is 4.0 \(float\)"):
+        encoder.set_params(weight__x=1)
 
 
 def test_representations(encoder):

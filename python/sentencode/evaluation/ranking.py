@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from .metrics.results import plain
 from .report.report import Report
 from .report.tables import markdown, markdown_row, percent
 from .report.ties import Ranked, against_best, by_score, ranked_averages
@@ -48,12 +49,13 @@ class RankedEncoders(Mapping[str, tuple[Ranked, ...]]):
         return [row.encoder for row in self[task] if row.tied]
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as JSON values."""
+        """The result as JSON values; NaN and infinity are strings."""
         tasks = {
             task: {
                 "figure": self.figures[task],
                 "encoders": [
-                    {**row._asdict(), "interval": row.interval and row.interval._asdict()} for row in rows
+                    plain({**row._asdict(), "interval": row.interval and row.interval._asdict()})
+                    for row in rows
                 ],
             }
             for task, rows in self.rows.items()

@@ -446,7 +446,9 @@ def _search(encoded: Encoded, _protocol: Protocol, options: dict[str, Any], _: P
     splits, sides = encoded.task.splits, encoded.by_split()
     wanted, labels = (np.asarray(splits[name].labels, dtype=np.int64) for name in ("queries", "documents"))
     if missing := set(wanted.tolist()) - set(labels.tolist()):
-        raise ValueError(f"no document is relevant to the queries of {encoded.task.classes[min(missing)]!r}")
+        first, classes = min(missing), encoded.task.classes
+        name = repr(classes[first]) if first < len(classes) else f"label {first}"
+        raise ValueError(f"no document is relevant to the queries of {name}")
     if isinstance(encoded.baseline, BM25):
         texts = [splits[name].sentences[0] for name in ("queries", "documents")]
         scores = untrained.hits(

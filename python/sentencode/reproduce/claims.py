@@ -222,7 +222,8 @@ class _Differences:
         """The rows of `plus` less those of `minus`, in the mean of the tasks that all have.
 
         Returns:
-            The tasks, the difference, its interval, and the number of seeds; None without a common task.
+            The tasks, the difference, its interval, and the number of seeds of the rows that depend on them;
+            None without a common task.
         """
         rows, signs = [*plus, *minus], [1] * len(plus) + [-1] * len(minus)
         runs_of = [self.read.get(name, []) for name in rows]
@@ -235,8 +236,11 @@ class _Differences:
         difference = np.array(signs) @ np.stack(means)
         complete = [[run for run in runs if set(common) <= set(run)] for runs in self.read.values()]
         seeds = _between_seeds([[_mean(run, common, 1)[0] for run in runs] for runs in complete])
-        half = _half_width(difference[1:].var(), seeds, [len(runs) for runs in runs_of])
-        return {"tasks": common, "seeds": min(map(len, runs_of)), **_interval(float(difference[0]), half)}
+        counts = [
+            len(runs) for name, runs in zip(rows, runs_of, strict=True) if self.report.rows[name].seeded
+        ]
+        half = _half_width(difference[1:].var(), seeds, counts)
+        return {"tasks": common, "seeds": min(counts, default=1), **_interval(float(difference[0]), half)}
 
     def _of_scores(self, rows: Sequence[str], signs: Sequence[int], tasks: Sequence[str]) -> Result | None:
         """The same from the intervals of the rows' scores, as if they were independent."""
@@ -251,7 +255,9 @@ class _Differences:
         difference = sum(sign * fmean(mean.values()) for sign, mean in zip(signs, means, strict=True))
         return {
             "tasks": list(means[0]),
-            "seeds": min(len(self.report.of(name)) for name in rows),
+            "seeds": min(
+                (len(self.report.of(name)) for name in rows if self.report.rows[name].seeded), default=1
+            ),
             **_interval(difference, math.hypot(*widths) / len(means[0])),
             "paired": False,
         }

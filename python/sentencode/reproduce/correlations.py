@@ -312,10 +312,17 @@ def _with(one: Floats, values: Floats) -> Floats:
 def _compared(
     question: str, one: Floats, values: Floats, metrics: list[str]
 ) -> Iterator[tuple[str, _Compared]]:
-    """The encoders that have the variable; nothing if they are too few, or without metrics."""
+    """The encoders that have the variable, and the metrics that vary over them.
+
+    Nothing if the encoders are too few, the variable is constant, or no metric varies.
+    """
     there = np.isfinite(one)
-    if there.sum() >= _FEWEST and metrics:
-        yield question, _Compared(metrics, one[there], values[there])
+    if there.sum() < _FEWEST or np.ptp(one[there]) == 0:
+        return
+    varying = np.ptp(values[there], axis=0) > 0
+    if varying.any():
+        names = [metric for metric, varies in zip(metrics, varying, strict=True) if varies]
+        yield question, _Compared(names, one[there], values[there][:, varying])
 
 
 def _interval(one: Floats, values: Floats) -> tuple[float, float] | None:

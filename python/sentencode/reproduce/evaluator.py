@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -146,8 +146,20 @@ def speed_of(encoder: Any, sentences: Sequence[str]) -> dict[str, float]:
     }
 
 
-def tasks_there(names: Sequence[str], data: str | os.PathLike[str], *, partial: bool = False) -> list[Task]:
+def tasks_there(
+    names: Iterable[str],
+    data: str | os.PathLike[str],
+    *,
+    partial: bool = False,
+    splits: Mapping[str, Sequence[str]] | None = None,
+) -> list[Task]:
     """The tasks whose files are in SentEval's folder.
+
+    Args:
+        names: Names of the tasks.
+        data: SentEval's folder.
+        partial: Accept files whose size is not the published one.
+        splits: Task -> its splits that are read; all splits of other tasks.
 
     Raises:
         FileNotFoundError: There are none.
@@ -155,7 +167,7 @@ def tasks_there(names: Sequence[str], data: str | os.PathLike[str], *, partial: 
     tasks, missing = [], None
     for name in names:
         try:
-            tasks.append(load_task(name, data, partial=partial))
+            tasks.append(load_task(name, data, partial=partial, splits=(splits or {}).get(name)))
         except FileNotFoundError as error:
             missing = error
     if not tasks:

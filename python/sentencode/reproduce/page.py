@@ -244,6 +244,7 @@ def _run(content: Content, name: str) -> Iterator[str]:
 def _stored(content: Content) -> str:
     """What the JSON file has."""
     results = content["rows"] if "rows" in content else content["cells"]
+    results = [result for result in results if "missing" not in result]
     runs: dict[str, list[Content]] = {}  # scores of each seed
     for result in results if any(result.get("seed") for result in results) else ():
         scores = {name: one["value"] for name, one in result["scores"].items() if "low" in one}

@@ -189,7 +189,7 @@ class Report:
             marked: How the best scores are marked.
         """
         tasks = self.settings.get("tasks")
-        seeds = {result.get("seed") for result in self.results}
+        seeds = {result.get("seed") for result in self.results if "missing" not in result}
         notes = [
             *([f"Tasks: {', '.join(tasks)}; protocol {self.settings['protocol']}."] if tasks else []),
             "±: half the width of the 95 % interval over resampled test examples"

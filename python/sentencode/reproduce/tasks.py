@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from ..checks import checked_int
-from ..distill import teacher_named
-from ..evaluation import Task, baseline, load_task
+from ..evaluation import baseline
 from ..linear import Average
 from ..saved import load
 from ..vectors import WordVectors
 from .choose_rows import wordllama
 from .distill import CONTROL, Bench
-from .evaluator import Evaluator
+from .evaluator import Evaluator, tasks_there
 from .experiment import Experiment
 from .report import Report, Table
 from .results_folder import Result, Results, file_identity
@@ -57,12 +56,6 @@ class _Encoders:
     student: str | os.PathLike[str] | None
 
     @functools.cached_property
-    def teacher(self) -> Any:
-        """The teacher in float32."""
-        source = self.bench.source
-        return load(source) if Path(source).is_file() else teacher_named(source)
-
-    @functools.cached_property
     def trained(self) -> Any:
         """The student."""
         if self.student is None:
@@ -89,7 +82,7 @@ class Row:
 
 
 ROWS = {
-    TEACHER: Row(lambda e: e.teacher),
+    TEACHER: Row(lambda e: e.bench.teacher),
     "student": Row(lambda e: e.trained),
     "built-in vectors": Row(lambda e: Average(WordVectors.default())),
     "model2vec": Row(lambda e: e.bench.model2vec()),
@@ -225,7 +218,8 @@ def reproduce(
     """
     wanted_tables, wanted_rows = FAMILY.selected(tables, rows)
     limit = checked_int("limit", limit, 1)
-    tasks = _tasks(data, limit, partial)
+    test = {name: ["test"] for name in TASKS if name.endswith("Cosine")}
+    tasks = [task.sample(limit) for task in tasks_there(TASKS, data, partial=partial, splits=test)]
     evaluator = Evaluator(tasks, resamples=resamples, show=show_progress_bar)
     source = os.fspath(teacher)
     if vectors is not None and not isinstance(vectors, WordVectors):
@@ -244,20 +238,6 @@ def reproduce(
     )
     done = computed("tasks", todo, len(wanted_rows), results, show=show_progress_bar)
     return FAMILY.write(results, done, wanted_tables)
-
-
-def _tasks(data: str | os.PathLike[str], limit: int, partial: bool) -> list[Task]:
-    """The tasks whose files are there; of similarity the test pairs."""
-    tasks, missing = [], None
-    for name in TASKS:
-        splits = ["test"] if name.endswith("Cosine") else None
-        try:
-            tasks.append(load_task(name, data, partial=partial, splits=splits).sample(limit))
-        except FileNotFoundError as error:
-            missing = error
-    if not tasks:
-        raise FileNotFoundError(f"{os.fsdecode(data)}: there are no files of a task; the last one: {missing}")
-    return tasks
 
 
 def _result(encoders: _Encoders, results: Results, name: str, evaluator: Evaluator) -> Result:

@@ -19,7 +19,8 @@ _GAIN = 0.05  # of the whole improvement
 def raised_loss(history: History, untrained: float) -> tuple[float, float, float] | None:
     """Return the losses of a run whose learning rate was too high: at the start, its peak, and at the end.
 
-    Either the loss ends above the start, or it has been far above it and is not much below it now.
+    Either the loss ends above the start, or it has been far above it and is not much below it now. Both are
+    relative to the start, which must be positive.
 
     Args:
         history: Of a run from the first step; of a resumed run nothing is known about the start.
@@ -30,10 +31,10 @@ def raised_loss(history: History, untrained: float) -> tuple[float, float, float
     if len(losses) < _STEPS or history.steps[0].step != 1:
         return None
     start, later = float(np.fmax(losses[0], untrained)), losses[len(losses) // 2 :]
+    if start <= 0:
+        return None
     peak = max(float(part.mean()) for part in np.array_split(losses, _PARTS))
-    above = [
-        float(value - start) / abs(start) for value in (np.quantile(later, 0.25), peak, np.median(later))
-    ]
+    above = [float(value - start) / start for value in (np.quantile(later, 0.25), peak, np.median(later))]
     if above[0] > 0.1 or (above[1] > 0.25 and above[2] > -0.1):
         return start, peak, float(np.median(later))
     return None

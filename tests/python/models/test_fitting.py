@@ -479,6 +479,8 @@ def test_signs_in_a_history():
     resumed = steps(rising)
     resumed.steps = resumed.steps[1:]
     assert raised_loss(resumed, np.nan) is None
+    satisfied = np.concatenate([[0.0], rising])  # triplets of the first batch
+    assert raised_loss(steps(satisfied), np.nan) is None
 
 
 # --- Checkpoints --------------------------------------------------------------------------------------------

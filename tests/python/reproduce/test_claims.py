@@ -75,7 +75,7 @@ def reports(tmp_path_factory):
 
 
 def evaluated_claims(compared, reports, resamples, rows=None, results=()):
-    report = Reproduced(results, {}, {}, "", rows or {})
+    report = Reproduced(results, {}, {}, "", rows or {name: Row("RNNCNN") for name in reports})
     return claims.evaluated_claims(compared, report, reports, resamples)
 
 
@@ -111,6 +111,19 @@ def test_differences_are_paired(reports):
     right = [(one.per_seed == one.gold)[0].astype(float) for one in predictions]
     half = 100 * 1.96 * np.std(right[0] - right[1]) / np.sqrt(len(right[0]))
     assert (other["high"] - other["low"]) / 2 == pytest.approx(half, rel=0.2)
+
+
+def test_rows_without_a_training_seed_have_no_variance_of_seeds(reports):
+    rows = {name: Row("RNNCNN") for name in reports}
+    claim = Claim("", "good", "words", ("TREC",))
+    both = {**reports, "words": reports["bad"][:1]}
+    words = Row(trained=False, make=lambda vectors: vectors)
+    (seeded,) = evaluated_claims([claim], both, 200, {**rows, "words": Row("RNNCNN")})
+    (finding,) = evaluated_claims([claim], both, 200, {**rows, "words": words})
+    assert (seeded["seeds"], finding["seeds"]) == (1, 2)
+    assert finding["high"] - finding["low"] < seeded["high"] - seeded["low"]
+    (finding,) = evaluated_claims([claim], {**both, "good": both["words"]}, 200, dict.fromkeys(both, words))
+    assert finding["seeds"] == 1
 
 
 def test_a_report_without_examples_is_refused(reports, tmp_path):
@@ -172,6 +185,8 @@ def test_stored_scores_make_findings_with_what_training_gave():
     assert claims.claim_cells(equal)[3:5] == ["±9", "+0.0"]
     assert claims.claim_cells(equal)[-1] == "training gave only +0.0, one seed"
     assert "trained" not in words  # of another pooling
+    (words,) = evaluated_claims(compared[2:], {}, 20, ROWS, [*results, stored("trained", 300, 76.0, 0.5)])
+    assert words["seeds"] == 2
     assert "Margin" in claims.rules([equal])
     assert "Margin" not in claims.rules([wider])
 

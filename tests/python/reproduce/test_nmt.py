@@ -333,6 +333,21 @@ def test_constant_metrics_are_dropped():
     assert not any("nan" in note for note in notes)
 
 
+def test_what_is_constant_over_the_compared_encoders_is_dropped():
+    report = paper_figures("cs")
+    for result in report.results:
+        if result["row"] in CORRELATIONS.heads:
+            result["scores"]["HyTER neighbour_accuracy"] = {"value": 100.0}
+    _, _, means = next(CORRELATIONS.content(report))
+    names = [row[0] for row in means]
+    assert "cs, BLEU and HyTER NN" in names
+    assert "cs, heads and HyTER NN" not in names
+    assert not any("nan" in cell for row in means for cell in row)
+    for result in report.results:
+        result["scores"][CORRELATIONS.bleu["cs"]] = {"value": 0.0}
+    assert not list(CORRELATIONS.findings(report))
+
+
 def test_treebank_tokens_are_joined(folder):
     corpus = parallel_of_files(
         ("en", "de"),

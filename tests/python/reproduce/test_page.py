@@ -131,7 +131,8 @@ def test_pages_have_the_notes_of_folded_tables():
 def test_pages_say_what_is_stored(values, stored):
     scores = [{"MR accuracy": {"value": value, "low": 60.0, "high": 80.0}} for value in values]
     rows = [{"row": "a", "seed": seed, "scores": one} for seed, one in enumerate(scores)]
-    assert page._stored({"rows": rows}) == stored
+    missing = {"row": "b", "missing": "no encoder was given"}
+    assert page._stored({"rows": [*rows, missing]}) == page._stored({"rows": rows}) == stored
     assert (
         page._stored({"rows": [{**row, "minutes": 1} for row in rows]}) == f"{stored} and the training times"
     )
@@ -151,6 +152,8 @@ def test_a_page_of_a_new_run(tmp_path, capsys):
     assert published("000")[0].paper.title in markdown
     assert "| mean AAE, ours | - | 70.0 ± 2.0 |" in markdown
     assert "-curve.png" not in markdown
+    missing = {"row": "DictRep", "missing": "WordNet is not installed"}
+    assert "of several seeds" not in page.markdown({**content, "rows": [*content["rows"], missing]})
     scores = [{"STS14 pearson": r, "SICKRelatedness pearson": r} for r in (0.2, 0.3)]
     content["rows"][0]["curve"] = [[0, scores[0]], [640, scores[1]]]
     (tmp_path / "results.json").write_text(json.dumps(content))

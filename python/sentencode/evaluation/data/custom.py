@@ -66,8 +66,8 @@ def load_tsv_task(
         files: One file, or several by name. For classification, one file means nested cross-validation;
             `"train"` and `"test"`, selection of penalties by cross-validation; `"train"`, `"dev"` and
             `"test"`, selection on `"dev"`. Classes are those of `"train"`, sorted. For similarity,
-            `"train"`, `"dev"` and `"test"` are scored separately; other names are subsets of one test set.
-            For search, `"queries"` and `"documents"`; for others, one file.
+            `"train"`, `"dev"` and `"test"` are scored separately; other names are subsets of one test set,
+            none of which may be `"all"`. For search, `"queries"` and `"documents"`; for others, one file.
         name: Name of the task in reports. None: the name of the only file, or of the first file's folder.
 
     Returns:
@@ -116,7 +116,13 @@ def _kind(question: str, paths: Mapping[str, Path]) -> Kind:
             raise ValueError(f"files of {question} must be {expected}, got {', '.join(paths)}")
         return Kind(cast(Question, question), pairs=question == "duplicates")
     if question == "similarity":
-        return Kind("similarity", pairs=True, subsets=not {"all", "train", "dev", "test"} >= set(paths))
+        subsets = not {"all", "train", "dev", "test"} >= set(paths)
+        if subsets and "all" in paths:
+            raise ValueError(
+                "a subset must not be named 'all', which is the name of the scores of all subsets, "
+                f"got {', '.join(paths)}"
+            )
+        return Kind("similarity", pairs=True, subsets=subsets)
     if question not in ("classification", "pair_classification"):
         raise ValueError(
             "question must be 'classification', 'pair_classification', 'similarity', 'clustering', "

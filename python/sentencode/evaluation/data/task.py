@@ -196,10 +196,11 @@ class Task:
     def sample(self, size: int) -> Task:
         """The task with at most `size` examples of each split, evenly spaced.
 
-        Of searches and groups, `size` labels are kept, with all their examples.
+        Of searches, groups and images, `size` are kept, with all their sentences. Groups and the images of
+        each split are numbered again from 0.
 
         Args:
-            size: Number of examples or labels.
+            size: Number of examples, searches, groups or images.
 
         Example:
             >>> from sentencode.evaluation import Kind, Split, Task
@@ -208,17 +209,22 @@ class Task:
             (['a', 'c', 'e'],)
         """
         checked_int("size", size, 1)
-        by_label = self.kind.question in ("search", "groups")
-        labels = np.unique(np.concatenate([split.labels for split in self.splits.values()]))
-        kept = labels[_evenly(len(labels), size)]
-        splits = {
-            name: split.at(
-                np.flatnonzero(np.isin(split.labels, kept)) if by_label else _evenly(len(split), size)
-            )
-            for name, split in self.splits.items()
-        }
+        question, classes = self.kind.question, self.classes
+        kept = _some_labels(np.concatenate([split.labels for split in self.splits.values()]), size)
+        if question == "search":
+            splits = {name: _labelled(split, kept) for name, split in self.splits.items()}
+        elif question == "groups":
+            splits = {name: _numbered(split, kept) for name, split in self.splits.items()}
+            classes = tuple(classes[i] for i in kept if i < len(classes))
+        elif question == "retrieval":
+            splits = {
+                name: _numbered(split, _some_labels(split.labels, size))
+                for name, split in self.splits.items()
+            }
+        else:
+            splits = {name: split.at(_evenly(len(split), size)) for name, split in self.splits.items()}
         smaller = any(len(splits[name]) < len(split) for name, split in self.splits.items())
-        return replace(self, splits=splits, partial=self.partial or smaller)
+        return replace(self, splits=splits, classes=classes, partial=self.partial or smaller)
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{name} {len(split)}" for name, split in self.splits.items())
@@ -228,6 +234,24 @@ class Task:
 def _evenly(count: int, size: int) -> NDArray[np.int64]:
     """At most `size` evenly spaced indices below `count`."""
     return np.arange(min(count, size)) * count // min(count, size)
+
+
+def _some_labels(labels: Labels, size: int) -> NDArray[Any]:
+    """At most `size` of the distinct labels, evenly spaced."""
+    distinct = np.unique(labels)
+    return distinct[_evenly(len(distinct), size)]
+
+
+def _labelled(split: Split, kept: NDArray[Any]) -> Split:
+    """The examples with these labels."""
+    return split.at(np.flatnonzero(np.isin(split.labels, kept)))
+
+
+def _numbered(split: Split, kept: NDArray[Any]) -> Split:
+    """The examples with these sorted labels, which are numbered again from 0, and their images."""
+    some = _labelled(split, kept)
+    images = None if split.images is None else split.images[kept]
+    return replace(some, labels=np.searchsorted(kept, some.labels), images=images)
 
 
 def _numeric(labels: Any) -> Labels:

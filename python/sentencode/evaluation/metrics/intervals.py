@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ... import _core
-from ...checks import checked_int
+from ...checks import checked_float, checked_int
 from .scores import Correlation, as_scores, f1_columns, f1_of_means, values_of
 
 __all__ = [
@@ -182,6 +182,7 @@ def bootstrap_difference(
 
 def percentile_interval(values: NDArray[np.float64], confidence: float) -> Interval:
     """Central interval of the values at a confidence level."""
+    confidence = checked_float("confidence", confidence, 0, 1, above=True, below=True)
     return Interval(*_core.percentile_interval(np.ascontiguousarray(values), confidence))
 
 
@@ -189,7 +190,9 @@ def resampled_correlations(
     x: ArrayLike, y: ArrayLike, correlation: Correlation, resamples: int, seed: int
 ) -> NDArray[np.float64]:
     """Correlations on resamples of the pairs; the same seed gives the same resamples."""
-    values: NDArray[np.float64] = _core.bootstrap(as_scores(x), as_scores(y), correlation, resamples, seed)
+    values: NDArray[np.float64] = _core.bootstrap(
+        as_scores(x), as_scores(y), correlation, *_checked(resamples, seed)
+    )
     return values
 
 
@@ -229,8 +232,8 @@ def resampled_means(columns: Sequence[NDArray[Any]], resamples: int, seed: int) 
     Returns:
         Means `(resamples, columns)`.
     """
-    resamples = checked_int("resamples", resamples, 1)
-    random = np.random.default_rng(checked_int("seed", seed, 0, 2**64 - 1))
+    resamples, seed = _checked(resamples, seed)
+    random = np.random.default_rng(seed)
     table = np.stack(columns).astype(np.float64)
     n = table.shape[1]
     first, counts = _distinct(table)
@@ -261,6 +264,10 @@ def f1_of_resamples(
     columns = [column for system in predicted for column in f1_columns(system, gold, 1)]
     means = resampled_means(columns, resamples, seed)
     return f1_of_means(means.reshape(resamples, len(predicted), 2))
+
+
+def _checked(resamples: int, seed: int) -> tuple[int, int]:
+    return checked_int("resamples", resamples, 1), checked_int("seed", seed, 0, 2**64 - 1)
 
 
 def _distinct(table: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

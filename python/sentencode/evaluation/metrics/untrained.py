@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..._extras import require
 from ...search import semantic_search
 from .intervals import SEED, Interval, percentile_interval
+from .scores import same_length, values_of
 
 __all__ = [
     "Clusters",
@@ -43,12 +44,17 @@ def average_precision(scores: ArrayLike, labels: ArrayLike) -> float:
         scores: Score of each example.
         labels: 1 for positive examples, 0 for others; at least one is positive.
 
+    Raises:
+        ValueError: There is no positive example, lengths differ, or a value is not finite.
+
     Example:
         >>> from sentencode.evaluation import average_precision
         >>> round(average_precision([0.9, 0.8, 0.7, 0.1], [1, 0, 1, 0]), 4)
         0.8333
     """
     ranked = _ranked(scores, labels)
+    if not ranked[1].any():
+        raise ValueError(f"labels must have a positive example, got none of {len(ranked[1])}")
     return float(_average_precision(*ranked, np.ones((1, len(ranked[0]))))[0])
 
 
@@ -68,11 +74,12 @@ def average_precisions(
 
 def _ranked(scores: ArrayLike, labels: ArrayLike) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Order by falling score, whether the ordered examples are positive, and the last of each equal score."""
-    scores, labels = np.asarray(scores, dtype=np.float64), np.asarray(labels)
-    order = np.argsort(-scores, kind="stable")
-    ordered = scores[order]
+    rows = {"scores": values_of("scores", scores), "labels": values_of("labels", labels)}
+    same_length(rows)
+    order = np.argsort(-rows["scores"], kind="stable")
+    ordered = rows["scores"][order]
     last = np.append(ordered[1:] != ordered[:-1], True)
-    return order, labels[order] > 0, last
+    return order, rows["labels"][order] > 0, last
 
 
 def _average_precision(

@@ -123,6 +123,7 @@ def averages_of(
     """
     scored = {name: result for name, result in results.items() if result.figures}
     accuracies = [name for name, result in scored.items() if result.headline == "acc"]
+    kinds = {name: result.scored for name, result in scored.items() if "pearson" in result.headline}
     complete = {name for name, result in scored.items() if not result.details.get("partial")}
     averages: list[Average] = []
 
@@ -136,16 +137,14 @@ def averages_of(
             add(f"micro of {len(tasks)}", "acc", tasks)
     if set(_ACCURACY) <= set(accuracies) & complete:
         add("AvgAcc", "acc", _ACCURACY)
-    if set(_SIMILARITY) <= complete and all(
-        scored[task].scored == kind for task, kind in _SIMILARITY.items()
-    ):
+    if set(_SIMILARITY) <= complete and all(kinds.get(task) == kind for task, kind in _SIMILARITY.items()):
         add("AvgSim", "correlation", tuple(_SIMILARITY), "learnt and cosine")
 
     named = {frozenset(average.tasks) for average in averages}
     if len(accuracies) > 1 and frozenset(accuracies) not in named:
         add(f"mean of {', '.join(accuracies)}", "acc", accuracies)
-    for kind in dict.fromkeys(result.scored for result in scored.values() if result.scored):
-        similar = [name for name, result in scored.items() if result.scored == kind]
+    for kind in dict.fromkeys(kinds.values()):
+        similar = [name for name in kinds if kinds[name] == kind]
         if len(similar) > 1:
             add(f"{kind} mean of {', '.join(similar)}", "correlation", similar, kind)
     return averages

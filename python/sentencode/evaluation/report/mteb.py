@@ -86,7 +86,10 @@ def read_mteb(folder: str | os.PathLike[str]) -> tuple[str, dict[str, TaskResult
     """
     source = as_path(folder)
     meta = source / "model_meta.json"
-    name = str(read_json(meta).get("name")) if meta.is_file() else source.parent.name.replace("__", "/")
+    facts = read_json(meta) if meta.is_file() else {}
+    if not isinstance(facts, dict):
+        raise FormatError(f"{meta} must be an object, got {json.dumps(facts):.40}")
+    name = str(facts.get("name") or source.parent.name.replace("__", "/"))
     results = {}
     for path in sorted(source.glob("*.json")):
         if path != meta:
@@ -122,15 +125,22 @@ def _read(path: Path) -> tuple[str, dict[str, Any]]:
         splits = content["scores"]
         scores = splits.get("test") or next(iter(splits.values()))
         (first, *more) = [{**one} for one in scores]
-        values = {key: float(first[key]) for key in ("pearson", "spearman") if key in first and not more}
+        correlations = {} if more else {key: _correlation(first, key) for key in ("pearson", "spearman")}
+        values = {key: float(value) for key, value in correlations.items() if value is not None}
         main = 100 * float(np.mean([one["main_score"] for one in (first, *more)]))
-    except (KeyError, TypeError, ValueError, StopIteration, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, StopIteration, AttributeError) as error:
         raise FormatError(f"{path} is not a result of mteb: {type(error).__name__}: {error}") from None
     if task in _TASKS and len(values) == 2:
         if task == "STSBenchmark":
             return _TASKS[task], {"test": values}
         return _TASKS[task], {"all": {key: {"pooled": value} for key, value in values.items()}}
     return str(task), {"main_score": main}
+
+
+def _correlation(scores: Mapping[str, Any], key: str) -> Any:
+    """A correlation of cosines; mteb 1.12 has lists of the correlation and its p-value."""
+    value = scores.get(f"cosine_{key}", scores.get(key))
+    return value[0] if isinstance(value, list) else value
 
 
 def _write(path: Path, content: Mapping[str, Any]) -> None:

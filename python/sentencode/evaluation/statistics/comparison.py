@@ -109,7 +109,9 @@ def rows_of_task(a: TaskResult, b: TaskResult, options: dict[str, Any]) -> Itera
 def notes_of(a: TaskResult, b: TaskResult) -> str:
     """Limits of the tests of these results, in words."""
     if not a.predictions:
-        return "clusters of two encoders have no examples that could be compared"
+        if a.headline == "v_measure":
+            return "clusters of two encoders have no examples that could be compared"
+        return "there are no predictions, as in results of mteb"
     notes = []
     if dependent := _GROUPED.get(a.headline):
         notes.append(f"{dependent} are not independent, so that groups are tested and counted")

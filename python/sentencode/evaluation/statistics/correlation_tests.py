@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..._extras import require
 from ..metrics.intervals import Interval, resampled_differences
 from ..metrics.scores import CORRELATIONS, Correlation, same_length, values_of
-from .significance import ROUNDING, Comparison, bootstrapped, quantile_level, tails, undecided
+from .significance import ROUNDING, Comparison, bootstrapped, quantile_level, scipy_stats, tails, undecided
 
 __all__ = ["paired_bootstrap_correlation", "steiger_test", "williams_test"]
 
@@ -113,7 +112,7 @@ def williams_test(
         >>> round(result.difference, 3), result.p_two_tailed < 0.001
         (0.35, True)
     """
-    distribution = _scipy_stats().t(max(np.size(gold) - 3, 1))
+    distribution = scipy_stats().t(max(np.size(gold) - 3, 1))
     return _test("Williams", a, b, gold, correlation, confidence, _williams, distribution)
 
 
@@ -156,7 +155,7 @@ def steiger_test(
         >>> round(result.difference, 3), result.p_two_tailed < 0.001
         (0.35, True)
     """
-    return _test("Steiger", a, b, gold, correlation, confidence, _steiger, _scipy_stats().norm)
+    return _test("Steiger", a, b, gold, correlation, confidence, _steiger, scipy_stats().norm)
 
 
 def _test(
@@ -223,7 +222,7 @@ def _steiger(r_a: float, r_b: float, r_ab: float, n: int) -> float:
 
 def _zou_interval(r_a: float, r_b: float, r_ab: float, n: int, level: float) -> Interval:
     """From the limits of each correlation and the correlation of the two."""
-    margin = float(_scipy_stats().norm.ppf(level)) / math.sqrt(n - 3)
+    margin = float(scipy_stats().norm.ppf(level)) / math.sqrt(n - 3)
     with np.errstate(divide="ignore"):
         centres = np.arctanh([r_a, r_b])
     (low_a, low_b), (high_a, high_b) = np.tanh(centres - margin), np.tanh(centres + margin)
@@ -248,7 +247,3 @@ def _ratio(x: float, y: float) -> float:
     if y > 0:
         return x / y
     return math.copysign(math.inf, x) if x else 0.0
-
-
-def _scipy_stats() -> Any:
-    return require("scipy.stats", "eval")

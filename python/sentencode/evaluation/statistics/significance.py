@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..._extras import require
+from ...checks import checked_float
 from ..metrics.intervals import Interval, mean_of_runs, percentile_interval, resampled_means
 from ..metrics.scores import same_length, values_of
 
@@ -26,6 +27,7 @@ __all__ = [
     "paired_bootstrap",
     "paired_t_test",
     "quantile_level",
+    "scipy_stats",
     "tails",
     "undecided",
 ]
@@ -94,7 +96,7 @@ def paired_t_test(
         return undecided(test, _single(groups), mean, Interval(-math.inf, math.inf), n)
     differences = sums if groups is None else mean + (sums - mean * sizes) * n / sizes.sum()
     error = float(np.std(differences, ddof=1)) / math.sqrt(n) if np.ptp(differences) > 0 else 0.0
-    distribution = _scipy_stats().t(n - 1)
+    distribution = scipy_stats().t(n - 1)
     t = mean / error if error > 0 else math.copysign(math.inf, mean)
     margin = float(distribution.ppf(level)) * error
     return Comparison(test, mean, Interval(mean - margin, mean + margin), t, *tails(t, distribution), n)
@@ -137,7 +139,7 @@ def mcnemar_test(
         >>> result.test, result.difference, round(result.p_two_tailed, 4)
         ('McNemar, exact binomial', 0.08, 0.0215)
     """
-    level, stats = quantile_level(confidence), _scipy_stats()
+    level, stats = quantile_level(confidence), scipy_stats()
     right_a, right_b = (_right(name, row) for name, row in zip("ab", _pair(a, b), strict=True))
     test, n = _named("McNemar", groups), len(right_a)
     only, sizes = _by_group(right_a.astype(np.float64) - right_b, groups)
@@ -296,9 +298,7 @@ def undecided(test: str, why: str, difference: float, interval: Interval, n: int
 
 def quantile_level(confidence: float) -> float:
     """Probability below the upper end of a central interval: 0.975 for 0.95."""
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
-    return 0.5 + confidence / 2
+    return 0.5 + checked_float("confidence", confidence, 0, 1, above=True, below=True) / 2
 
 
 def _pair(a: ArrayLike, b: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -345,5 +345,6 @@ def _right(name: str, row: NDArray[np.float64]) -> NDArray[np.bool_]:
     return row.astype(np.bool_)
 
 
-def _scipy_stats() -> Any:
+def scipy_stats() -> Any:
+    """The module `scipy.stats`."""
     return require("scipy.stats", "eval")

@@ -107,6 +107,8 @@ def test_arguments(tmp_path):
         load_tsv_task("regression", path)
     with pytest.raises(ValueError, match=r"files must be one, or train and test, .*got train, valid"):
         load_tsv_task("classification", {"train": path, "valid": path})
+    with pytest.raises(ValueError, match=r"a subset must not be named 'all', .* got all, extra"):
+        load_tsv_task("similarity", {"all": path, "extra": path})
     with pytest.raises(ValueError, match="files must name at least one"):
         load_tsv_task("similarity", {})
     with pytest.raises(ValueError, match="layout must be 'tsv', 'lines' or 'flickr', got 'csv'"):
@@ -120,6 +122,14 @@ def test_groups_by_name(tmp_path):
     assert (task.name, task.kind.question, task.classes) == ("same", "groups", ("y", "x"))
     assert task["all"].sentences == (["a b", "c", "d", "e"],)
     assert task["all"].labels.tolist() == [0, 1, 0, 1]
+
+
+def test_samples_of_groups_are_numbered(tmp_path):
+    text = "".join(f"{i}\tsentence {i} {k}\n" for i in "abcdef" for k in range(2))
+    task = load_groups(written(tmp_path, "same.tsv", text)).sample(3)
+    assert task["all"].labels.tolist() == [0, 0, 1, 1, 2, 2]
+    assert task.classes == ("a", "c", "e")
+    assert task["all"].sentences[0][2] == "sentence c 0"
 
 
 def test_groups_of_consecutive_lines(tmp_path):

@@ -95,8 +95,14 @@ def test_bootstrap_refuses():
         bootstrap_interval([1, 2], [1, 2], "kendall")
     with pytest.raises(ValueError, match="resamples must be at least 1, got 0"):
         bootstrap_interval([1, 2], [1, 2], resamples=0)
-    with pytest.raises(ValueError, match="confidence must lie between 0 and 1, got 95"):
+    with pytest.raises(ValueError, match="confidence must be less than 1, got 95"):
         bootstrap_interval([1, 2], [1, 2], confidence=95)
+    with pytest.raises(TypeError, match="confidence must be a number, got '95'"):
+        bootstrap_interval([1, 2], [1, 2], confidence="95")
+    with pytest.raises(TypeError, match=r"resamples must be a whole number, got 1.5 \(float\)"):
+        bootstrap_interval([1, 2], [1, 2], resamples=1.5)
+    with pytest.raises(ValueError, match="seed must be at least 0, got -1"):
+        bootstrap_interval([1, 2], [1, 2], seed=-1)
 
 
 CLASSES = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=40)
@@ -162,5 +168,5 @@ def test_classes_refuse():
         accuracy([1], [[1]])
     with pytest.raises(ValueError, match="resamples must be at least 1, got 0"):
         bootstrap_mean([1, 2], resamples=0)
-    with pytest.raises(ValueError, match="confidence must lie between 0 and 1, got 95"):
+    with pytest.raises(ValueError, match="confidence must be less than 1, got 95"):
         bootstrap_f1([1, 0], [1, 0], confidence=95)

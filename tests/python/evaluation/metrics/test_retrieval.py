@@ -106,6 +106,17 @@ def test_a_projection_that_can_be_learnt(shared):
     assert len(retrieval.intervals) == 8
 
 
+def test_samples_have_whole_images():
+    _, _, splits = problem((40, 20, 20))
+    task = Task("captions", splits, Kind("retrieval")).sample(10)
+    assert task.partial
+    for name, split in task.splits.items():
+        step = len(splits[name].images) // 10
+        np.testing.assert_array_equal(split.labels, np.repeat(np.arange(10), 5))
+        np.testing.assert_array_equal(split.images, splits[name].images[::step])
+        assert split.sentences[0][5] == f"{name} {5 * step}"
+
+
 def test_random_embeddings_have_chance_recall():
     rows, row_of, splits = problem((200, 300, 300))
     rows = np.random.default_rng(6).normal(size=rows.shape).astype(np.float32)

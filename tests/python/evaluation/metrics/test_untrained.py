@@ -30,7 +30,20 @@ def test_average_precision(digits):
         repeated = np.repeat(np.arange(300), drawn[i])
         expected = metrics.average_precision_score(labels[repeated], scores[repeated])
         assert resampled[i] == pytest.approx(expected)
-    assert average_precision([0.5, 0.5], [0, 0]) == 0
+
+
+@pytest.mark.parametrize(
+    ("scores", "labels", "message"),
+    [
+        ([0.5, 0.5], [0, 0], "labels must have a positive example, got none of 2"),
+        ([0.5, 0.5], [1], "scores and labels must be equally long, got 2 and 1"),
+        ([np.nan, 0.5], [1, 0], r"scores must be finite, but scores\[0\] is nan"),
+        ([], [], "scores is empty"),
+    ],
+)
+def test_average_precision_refuses(scores, labels, message):
+    with pytest.raises(ValueError, match=message):
+        average_precision(scores, labels)
 
 
 def test_v_measure():
@@ -168,3 +181,5 @@ def test_wrong_files(tasks, tmp_path):
     splits = {"queries": Split((["aa"],), [1]), "documents": Split((["aa", "bb"],), [0, 0])}
     report = evaluate(encoder, Task("s", splits, Kind("search"), ("x", "y")), tokens=False)
     assert "no document is relevant to the queries of 'y'" in report["s"].error
+    report = evaluate(encoder, Task("s", splits, Kind("search")), tokens=False)
+    assert "no document is relevant to the queries of label 1" in report["s"].error

@@ -62,9 +62,32 @@ def test_results_are_read(report, tmp_path):
     assert "ArguAna" in (tmp_path / "both.html").read_text()
     with pytest.raises(ValueError, match="results of mteb"):
         se.evaluation.compare(report, read)
+    notes = se.compare(read, read, resamples=10).notes
+    assert notes["STS13"] == "there are no predictions, as in results of mteb"
     ranking = se.rank([report, read], resamples=10)
     assert not ranking
     assert ranking.skipped["STS13"] == "there are no predictions of me/noisy"
+
+
+def test_other_forms_of_results(tmp_path):
+    folder = tmp_path / "me__model" / "1"
+    folder.mkdir(parents=True)
+    (folder / "model_meta.json").write_text('{"name": null}')
+    for task, figures in {
+        "STS12": {"main_score": 0.6},
+        "STS13": {"pearson": [0.7, 0.0], "spearman": [0.8, 0.0], "main_score": 0.8},
+        "STS14": {"cosine_pearson": 0.5, "cosine_spearman": 0.6, "main_score": 0.6},
+    }.items():
+        content = {"task_name": task, "scores": {"test": [figures]}}
+        (folder / f"{task}.json").write_text(json.dumps(content))
+    read = Report.from_mteb(folder)
+    assert read.encoder == "me/model"
+    assert read["STS13"].figure("all.pearson.pooled") == 0.7
+    assert read["STS14"].figure("all.spearman.pooled") == 0.6
+    assert "cosine mean of STS13, STS14" in read.to_markdown()
+    (folder / "model_meta.json").write_text("[1]")
+    with pytest.raises(FormatError, match=r"model_meta\.json must be an object, got \[1\]"):
+        Report.from_mteb(folder)
 
 
 def test_what_is_refused(report, tmp_path):

@@ -220,8 +220,10 @@ def test_means_refuse(compare):
         compare([1, 0], [1, math.nan])
     with pytest.raises(ValueError, match="a must have one dimension, got 2"):
         compare([[1, 0]], [1])
-    with pytest.raises(ValueError, match="confidence must lie between 0 and 1, got 95"):
+    with pytest.raises(ValueError, match="confidence must be less than 1, got 95"):
         compare([1, 0], [1, 1], confidence=95)
+    with pytest.raises(TypeError, match="confidence must be a number"):
+        compare([1, 0], [1, 1], confidence="0.9")
 
 
 def test_mcnemar_needs_zeros_and_ones():
@@ -343,7 +345,7 @@ def test_correlations_refuse(compare):
         compare([1, 2], [1, 2], [math.inf, 1])
     with pytest.raises(ValueError, match="correlation must be 'pearson' or 'spearman', got 'kendall'"):
         compare([1, 2], [1, 2], [1, 2], "kendall")
-    with pytest.raises(ValueError, match="confidence must lie between 0 and 1, got 0"):
+    with pytest.raises(ValueError, match="confidence must be more than 0, got 0"):
         compare([1, 2], [1, 2], [1, 2], confidence=0)
 
 
