@@ -102,12 +102,18 @@ def run(options: argparse.Namespace) -> None:
         if not translation:
             head = encoder.settings()["head"]
             train, valid = train_data.sentences(data, head, first=first, show=show, barrier=_barrier)
+        fit: dict[str, Any] = {
+            "valid": valid if "valid" in data else "auto",
+            "checkpoints": folder,
+            "keep_last": config.tables["checkpoints"].get("keep_last", 1),
+        }
+        if first:
+            _begin(config, folder, options, encoder, fit)
+        _barrier()
         try:
             encoder.fit(
                 *train,
-                valid=valid if "valid" in data else "auto",
-                checkpoints=folder,
-                keep_last=config.tables["checkpoints"].get("keep_last", 1),
+                **fit,
                 callbacks=_logs(config),
                 stop="now" if options.stop_now else None,
                 show_progress_bar=show,
@@ -128,8 +134,8 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _prepare(config: Config, folder: Path, options: argparse.Namespace) -> None:
-    """Checks all files before any work, and notes in the folder of checkpoints what is trained."""
-    from ..training.checkpoints import checkpoint_files, foreign_files, remove_checkpoints
+    """Checks all files before any work."""
+    from ..training.checkpoints import checkpoint_files, foreign_files
 
     data = config.tables["data"]
     inputs = [options.config, config.tables["vectors"].get("file")]
@@ -140,26 +146,40 @@ def _prepare(config: Config, folder: Path, options: argparse.Namespace) -> None:
     for name in ("train", "valid"):
         train_data.corpus(data.get(name))  # an error now if there is no such file
     # The folder may be one of models, or of another program: foreign files are neither removed nor replaced.
-    path = folder / _CONFIG
-    before = _read_run(path)
+    before = _read_run(folder / _CONFIG)
     for foreign in foreign_files(folder):
         raise ValueError(_foreign(foreign, "no checkpoint"))
-    checkpoints = checkpoint_files(folder)
-    # After a restart by torchrun, checkpoints are those of this run, also with --fresh.
-    restarted = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
-    if checkpoints and options.fresh and not restarted:
-        remove_checkpoints(folder)
-        path.unlink(missing_ok=True)
-        checkpoints = []
+    checkpoints = [] if _starts_over(options) else checkpoint_files(folder)
     if (options.resume or options.stop_now) and not checkpoints:
         name = "--resume" if options.resume else "--stop-now"
         raise FileNotFoundError(2, f"{name}: there is no checkpoint", str(folder))
-    now = json.loads(json.dumps(config.decisive()))
     if checkpoints and before is not None:
-        _check_same_run(folder, before, now)
+        _check_same_run(folder, before, _run_of(config))
+
+
+def _begin(
+    config: Config, folder: Path, options: argparse.Namespace, encoder: Any, fit: dict[str, Any]
+) -> None:
+    """Notes in the folder of checkpoints what is trained. --fresh removes those of another run."""
+    from ..models.neural_training import check_options
+    from ..training.checkpoints import checkpoint_files, remove_checkpoints
+
+    if _starts_over(options) and checkpoint_files(folder):
+        check_options(encoder, **fit)  # an error must not cost the checkpoints
+        remove_checkpoints(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    with whole_file(path) as file:
-        file.write(f"{json.dumps(now, indent=1)}\n".encode())
+    with whole_file(folder / _CONFIG) as file:
+        file.write(f"{json.dumps(_run_of(config), indent=1)}\n".encode())
+
+
+def _starts_over(options: argparse.Namespace) -> bool:
+    # After a restart by torchrun, checkpoints are those of this run, also with --fresh.
+    return options.fresh and os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0"
+
+
+def _run_of(config: Config) -> dict[str, Any]:
+    run: dict[str, Any] = json.loads(json.dumps(config.decisive()))
+    return run
 
 
 def _prepare_logs(config: Config, inputs: list[Any]) -> None:

@@ -30,7 +30,7 @@ from .supervised import Supervised
 from .task import Task, WordVectorsOf
 from .transfer import copy_weights, frozen_names, word_tables
 
-__all__ = ["trained_encoder"]
+__all__ = ["check_options", "trained_encoder"]
 
 _INTERVALS = 20, 500  # least and most steps between validations, if that is "auto"
 
@@ -55,6 +55,13 @@ def trained_encoder(
             raise
     encoder._stopped = None
     return training.encoder
+
+
+def check_options(encoder: Any, *, valid: Any, checkpoints: Any, keep_last: int) -> None:
+    """Raise what `fit` would raise before it reads a text; arguments are those of `NeuralEncoder.fit`."""
+    fresh = type(encoder)(**encoder.get_params(deep=False))
+    options: dict[str, Any] = {"init": None, "freeze": (), "stop": None, "show": False, "callbacks": ()}
+    EncoderTraining(fresh, valid=valid, checkpoints=checkpoints, keep_last=keep_last, **options)
 
 
 class EncoderTraining:

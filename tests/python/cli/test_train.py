@@ -337,6 +337,10 @@ def test_fresh_removes_only_checkpoints(folder, capsys):
     common = ["--checkpoints", run, "--overwrite"]
     assert main(command(folder, *common, "--set", "max_steps=4")) == 0  # other files are no checkpoints
     assert main(command(folder, *common, "--resume", "--set", "max_steps=5")) == 0
+    before = {path.name: path.read_bytes() for path in run.iterdir()}
+    assert main(command(folder, *common, "--fresh", "--set", "hidden=5")) == 1
+    assert "hidden must be a multiple of heads, got 5 and 2" in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in run.iterdir()} == before
     (run / "best.safetensors").write_bytes(b"damaged")  # ours by its name
     assert main(command(folder, *common, "--fresh", "--set", "hidden=4", "--set", "max_steps=2")) == 0
     assert sorted(path.name for path in run.iterdir()) == sorted(
