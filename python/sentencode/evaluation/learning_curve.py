@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -200,7 +201,9 @@ def _run(
     part = _part(encoded, train, test)
     if test is not None:
         protocol = replace(protocol, classifier=_NestedGrid(protocol.classifier))
-    result = score_task(part, protocol, **bootstrap)
+    with warnings.catch_warnings():  # small subsets have rare classes
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+        result = score_task(part, protocol, **bootstrap)
     if test is None:
         return result
     (predictions,) = result.predictions.values()  # its indices are relative to the fold

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -125,9 +124,7 @@ def stratified_folds(labels: Labels, folds: int) -> list[tuple[Indices, Indices]
         raise ValueError(f"{folds} folds need a class of as many examples; the largest of these has {most}")
     selection = require("sklearn.model_selection", "eval")
     splitter = selection.StratifiedKFold(n_splits=folds, shuffle=True, random_state=1111)
-    with warnings.catch_warnings():  # rare classes are in fewer folds
-        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-        return list(splitter.split(np.zeros((len(labels), 1)), labels))
+    return list(splitter.split(np.zeros((len(labels), 1)), labels))
 
 
 def _offset(on_progress: Progress | None, before: int, total: int) -> Progress | None:
