@@ -218,14 +218,8 @@ class TableTraining:
                 self._report(len(train))
                 losses.append(trainer.mean_loss(held_out))
             accuracy = self._accuracy(trainers, splits) if self.is_classifier else None
-            trial = Trial(
-                float(np.mean(losses)),
-                epoch,
-                start.word_dropout,
-                start.c,
-                accuracy,
-                float(np.mean(training_losses)),
-            )
+            loss, training_loss = float(np.mean(losses)), float(np.mean(training_losses))
+            trial = replace(start, loss=loss, epochs=epoch, accuracy=accuracy, training_loss=training_loss)
             self._offer(Best(trial, trainers[0].table, trainers[0].head))
             worse = 0 if trial.loss < least else worse + 1
             least = min(least, trial.loss)

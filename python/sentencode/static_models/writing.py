@@ -121,13 +121,8 @@ def _config(encoder: Folded, dtype: Dtype) -> dict[str, Any]:
 
 # What folders of static models hold; others are not replaced.
 _WRITTEN = {
-    *("tokenizer.json", "model.safetensors", "modules.json", "config.json", "README.md", "1_Normalize"),
-    *(
-        "config_sentence_transformers.json",
-        "0_StaticEmbedding",
-        "tokenizer_config.json",
-        "special_tokens_map.json",
-    ),
+    *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "model.safetensors", "README.md"),
+    *("config.json", "config_sentence_transformers.json", "modules.json", "0_StaticEmbedding", "1_Normalize"),
 }
 _TRANSFORMERS: dict[str, Any] = {
     "model_type": "SentenceTransformer",

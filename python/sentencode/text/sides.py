@@ -32,7 +32,7 @@ def sides_of(sentences: Any, allowed: Sequence[int] = (1,), *, files: bool = Tru
     columns = _columns(sentences, allowed, files)
     for k, column in enumerate(columns):
         for i, one in enumerate(column):
-            if not isinstance(one, str | bytes | list | tuple):
+            if not isinstance(one, str | bytes | list | tuple | np.ndarray):
                 where = f"sentences[{i}]" + (f"[{k}]" if len(columns) > 1 else "")
                 raise TypeError(f"{where} is {type(one).__name__} ({one!r:.40}); expected str")
     return columns

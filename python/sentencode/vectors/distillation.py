@@ -385,7 +385,7 @@ def _sums(
     first, varies = None, False
     held_rows: dict[str, Embeddings] = {}
     for indices, rows in _encode(embedder, texts, report):
-        first = rows[0] if first is None else first
+        first = rows[0].copy() if first is None else first
         varies = varies or bool((rows != first).any())
         nonzero = rows.any(axis=1)
         zero[indices] = ~nonzero

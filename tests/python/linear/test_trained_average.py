@@ -413,6 +413,12 @@ def test_what_is_no_sentence_is_named(trained, wrong, message):
             trained.predict(wrong)
 
 
+def test_tokens_may_be_arrays(trained):
+    tokens = [np.array(["x1", "x2"]), np.array(["x3"])]
+    assert trained.predict(tokens).tolist() == trained.predict([["x1", "x2"], ["x3"]]).tolist()
+    se.TrainedAverage(VECTORS, max_epochs=1).fit(tokens * 10, ["up", "down"] * 10)
+
+
 def test_a_text_is_no_file_for_predict(trained, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("x1").write_text("x1\nx2\n")
