@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..checks import checked_bool
+from ..checks import checked_bool, checked_int
 from ..vectors import Vectors
 from .base import LinearEncoder
 from .weights import smooth_weights
@@ -26,6 +26,7 @@ class Average(LinearEncoder):
             vectors have words such as *n't*, else "punctuation".
         lowercase: Whether to lower-case. "auto": unless the vectors have words with upper-case letters.
         normalize: Whether to divide each embedding by its norm; a zero embedding stays zero.
+        truncate_dim: Number of dimensions that are kept after that, the first ones. None: all.
         a: Words of probability p(w) have the weight a / (a + p(w)), as in SIF; 1e-3 is usual. None: no
             weights.
         frequencies: Source of p(w): a `Frequencies`, a `Vocabulary`, a dict of counts, the path of a file of
@@ -47,7 +48,7 @@ class Average(LinearEncoder):
 
     _kind = "Average"
     _unsaved = LinearEncoder._unsaved | {"weights"}
-    _added: ClassVar[dict[str, Any]] = {"normalize": False}
+    _added: ClassVar[dict[str, Any]] = {"normalize": False, "truncate_dim": None}
 
     def __init__(
         self,
@@ -59,6 +60,7 @@ class Average(LinearEncoder):
         frequencies: Any = None,
         weights: npt.ArrayLike | None = None,
         normalize: bool = False,
+        truncate_dim: int | None = None,
     ) -> None:
         self.vectors = vectors
         self.tokenizer = tokenizer
@@ -67,6 +69,7 @@ class Average(LinearEncoder):
         self.frequencies = frequencies
         self.weights = weights
         self.normalize = normalize
+        self.truncate_dim = truncate_dim
 
     @property
     def _learns(self) -> bool:
@@ -91,10 +94,13 @@ class Average(LinearEncoder):
         return {**self.get_params(deep=False), **more}
 
     def _linear(self, rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        return rows
+        return rows if self.normalize else rows[:, : self.truncate_dim]
 
     def _options(self) -> dict[str, Any]:
-        return {"normalize": checked_bool("Average: normalize", self.normalize)}
+        dim = 0
+        if self.truncate_dim is not None:
+            dim = checked_int("Average: truncate_dim", self.truncate_dim, 1, self._word_vectors.dim)
+        return {"normalize": checked_bool("Average: normalize", self.normalize), "truncate_dim": dim}
 
     def _weights(self) -> npt.NDArray[np.float32] | None:
         vectors = self._word_vectors

@@ -218,7 +218,7 @@ class LinearEncoder(CoreEncoder):
         if weights is not None:
             rows *= weights[:, None]
         rows = self._linear(rows)
-        tokenizer = self._tokenizer()
+        tokenizer, normalize = self._tokenizer(), self._options().get("normalize") is True
         known = len(vectors)
         return Folded(
             name,
@@ -227,7 +227,8 @@ class LinearEncoder(CoreEncoder):
             rows[known] if len(rows) > known else None,
             tokenizer,
             bool(tokenizer.core(lowercase=not vectors.cased).lowercase),
-            self._options().get("normalize") is True,
+            normalize,
+            (self._options().get("truncate_dim") or None) if normalize else None,
             self._export_notes,
             self._known(),
         )
@@ -285,7 +286,8 @@ class LinearEncoder(CoreEncoder):
         )
         encoder._weights()
         encoder._card = (encoder._word_vectors, checked_facts(card)) if card else None
-        config = {name: getattr(model, name) for name in ("components", "normalize") if hasattr(model, name)}
+        names = ("components", "normalize", "truncate_dim")
+        config = {name: getattr(model, name) for name in names if hasattr(model, name)}
         config = getattr(model, "options", config)
         for name, value in encoder._options().items():
             if config[name] != value:

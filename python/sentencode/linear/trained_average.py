@@ -287,7 +287,9 @@ class TrainedAverage(LinearEncoder):
                 )
             table = fitted._fitted_vectors
             oov: Literal["skip", "zero"] = "skip" if folded.unknown is None else "zero"
-            copied = WordVectors.from_array(folded.words, folded.rows, table.counts, oov=oov)
+            copied = WordVectors.from_array(
+                folded.words, folded.rows[:, : folded.truncate_dim], table.counts, oov=oov
+            )
             self._resolved = vectors, copied
         return super()._word_vectors
 

@@ -29,6 +29,7 @@ class Folded:
         tokenizer: Its tokenizer.
         lowercase: Whether that lower-cases.
         normalize: Whether embeddings are divided by their norms.
+        truncate_dim: Number of dimensions that are kept after that. None: all.
         notes: How the average differs from the encoder.
         facts: What is known of the word vectors, for the model card.
     """
@@ -40,5 +41,6 @@ class Folded:
     tokenizer: Tokenizer
     lowercase: bool
     normalize: bool
+    truncate_dim: int | None = None
     notes: tuple[str, ...] = ()
     facts: Mapping[str, str] = field(default_factory=dict)

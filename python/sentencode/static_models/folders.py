@@ -36,7 +36,7 @@ class StaticFolder:
         max_length: Maximum of tokens. None: no limit.
         truncates: Whether the truncation of the tokenizer.json is applied.
         limits_characters: Whether the text is truncated first, to `max_length` tokens of median length.
-        columns: Dimensions that are used. None: all.
+        truncate_dim: Number of dimensions that are kept after all this. None: all.
         other_tensors: Names of tensors that the matrix may have next to it.
     """
 
@@ -49,7 +49,7 @@ class StaticFolder:
     max_length: int | None = None
     truncates: bool = False
     limits_characters: bool = False
-    columns: int | None = None
+    truncate_dim: int | None = None
     other_tensors: tuple[str, ...] = field(default=())
 
 
@@ -162,14 +162,14 @@ def _sentence_transformers(folder: Path) -> StaticFolder:
         tokenizer,
         normalize=normalize,
         truncates=True,
-        columns=_columns(
-            folder / "config_sentence_transformers.json", normalize, weights.name, tensors.get(tensor, [])
+        truncate_dim=_truncate_dim(
+            folder / "config_sentence_transformers.json", weights.name, tensors.get(tensor, [])
         ),
         other_tensors=() if tensor == "embedding.weight" else ("weights", "mapping"),
     )
 
 
-def _columns(path: Path, normalize: bool, weights: str, shape: Sequence[int]) -> int | None:
+def _truncate_dim(path: Path, weights: str, shape: Sequence[int]) -> int | None:
     """Dimensions that a model of sentence-transformers is truncated to; its table has the shape `shape`."""
     config = _object(path) if path.exists() else {}
     prompts = {} if config.get("prompts") is None else config["prompts"]
@@ -188,20 +188,15 @@ def _columns(path: Path, normalize: bool, weights: str, shape: Sequence[int]) ->
             UserWarning,
             stacklevel=2,
         )
-    columns = config.get("truncate_dim")
-    if columns is None:
+    dim = config.get("truncate_dim")
+    if dim is None:
         return None
-    checked_count(path, "truncate_dim", columns, "a positive integer or null")
-    if normalize:
+    checked_count(path, "truncate_dim", dim, "a positive integer or null")
+    if len(shape) == 2 and dim > shape[1]:
         raise FormatError(
-            f"{path}: truncate_dim after Normalize is not supported: set it to null, and pass "
-            "truncate_dim to encode"
+            f"{path}: truncate_dim must be at most {shape[1]}, the columns of {weights}, got {dim}"
         )
-    if len(shape) == 2 and columns > shape[1]:
-        raise FormatError(
-            f"{path}: truncate_dim must be at most {shape[1]}, the columns of {weights}, got {columns}"
-        )
-    return int(columns)
+    return int(dim)
 
 
 def checked_count(path: Path, field: str, count: Any, expected: str) -> int:

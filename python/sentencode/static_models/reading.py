@@ -43,11 +43,14 @@ def read_static(path: Path, *, trust: bool = False) -> Average:
     if mapping is not None:
         mapping = mapping.astype(np.int64)
     weights = _vector(file, model, "weights", "f", len(tokens))
-    table = _core.WordVectors.from_matrix(file, model.tensor, tokens, mapping, model.columns or 0)
+    # Without a norm, only these columns matter.
+    columns = 0 if model.normalize else model.truncate_dim or 0
+    table = _core.WordVectors.from_matrix(file, model.tensor, tokens, mapping, columns)
     return Average(
         WordVectors(table),
         tokenizer=tokenizer,
         normalize=model.normalize,
+        truncate_dim=model.truncate_dim if model.normalize else None,
         weights=None if weights is None else weights.astype(np.float32),
     )
 

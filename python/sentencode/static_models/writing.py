@@ -47,6 +47,11 @@ def write_folded(
             "dtype: in float16, Normalize of sentence-transformers divides zero by zero for a sentence "
             "without known words; use 'float32' or 'int8'"
         )
+    if form == "model2vec" and encoder.truncate_dim is not None:
+        raise NotImplementedError(
+            f"{encoder.name}: model2vec cannot truncate normalised embeddings; use "
+            "format='sentence-transformers', or set truncate_dim or normalize to its default"
+        )
     target = as_path(path)
     facts = {"name": target.name, **encoder.facts, **checked_facts(card or {})}
     subwords = encoder.tokenizer.subwords is not None
@@ -66,7 +71,8 @@ def write_folded(
         if form == "model2vec":
             _write_json(folder / "config.json", _config(encoder, dtype))
         else:
-            _write_json(folder / "config_sentence_transformers.json", _TRANSFORMERS)
+            truncated = {} if encoder.truncate_dim is None else {"truncate_dim": encoder.truncate_dim}
+            _write_json(folder / "config_sentence_transformers.json", _TRANSFORMERS | truncated)
         _write(folder / "README.md", readme.encode())
 
 

@@ -31,6 +31,18 @@ def test_weights_multiply_the_vectors(vectors, weights):
     assert not units[2:4].any()
 
 
+@pytest.mark.parametrize("normalize", [False, True])
+def test_the_first_dimensions_remain_after_the_norm(vectors, tmp_path, normalize):
+    whole = se.Average(vectors, normalize=normalize).encode(TEXTS)
+    encoder = se.Average(vectors, normalize=normalize, truncate_dim=3)
+    encoder.save(tmp_path / "file")
+    for other in (encoder, se.load(tmp_path / "file"), pickle.loads(pickle.dumps(encoder))):
+        np.testing.assert_array_equal(other.encode(TEXTS), whole[:, :3])
+        assert (other.dim, other.truncate_dim) == (3, 3)
+        assert other.fingerprint() == encoder.fingerprint()
+    assert se.TrainedAverage(encoder)._word_vectors.dim == 3
+
+
 def test_unknown_words_have_the_weight_one(vectors, weights):
     mean = vectors.with_oov("mean")
     rows = se.Average(mean, weights=weights).encode(["unknown"])
@@ -54,7 +66,7 @@ def test_files_without_the_parameter_are_readable(vectors, tmp_path):
     encoder = se.Average(vectors, a=1e-2)
     model = encoder._described_model()
     params = json.loads(model.params)
-    assert params.pop("normalize") is False
+    assert (params.pop("normalize"), params.pop("truncate_dim")) == (False, None)
     model.params = json.dumps(params)
     model.save(tmp_path / "early")
     loaded = se.load(tmp_path / "early")
@@ -70,6 +82,9 @@ def test_files_without_the_parameter_are_readable(vectors, tmp_path):
         ({"weights": np.ones(14), "a": 1e-3}, "weights exclude a and frequencies"),
         ({"weights": np.ones(14), "frequencies": "zipf"}, "weights exclude a and frequencies"),
         ({"normalize": "yes"}, "normalize must be"),
+        ({"truncate_dim": 0}, "truncate_dim must be"),
+        ({"truncate_dim": 301}, "truncate_dim must be"),
+        ({"truncate_dim": True}, "truncate_dim must be"),
     ],
 )
 def test_invalid_parameters(vectors, options, message):

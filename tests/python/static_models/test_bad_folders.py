@@ -156,7 +156,6 @@ def test_modules(tmp_path, modules, message):
     ("config", "message"),
     [
         ({"truncate_dim": 0}, "truncate_dim must be a positive integer"),
-        ({"truncate_dim": 3}, "truncate_dim after Normalize"),
         ({"truncate_dim": 2**70}, f"truncate_dim must be at most 2147483647, got {2**70}"),
         ({"default_prompt_name": "query", "prompts": {"query": "query: "}}, "default_prompt_name is 'query'"),
         ({"default_prompt_name": ["query"]}, "default_prompt_name is ['query']"),

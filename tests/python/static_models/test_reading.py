@@ -76,15 +76,22 @@ def test_sentence_transformers(tmp_path, part, normalize):
     np.testing.assert_allclose(se.load(folder).encode(TEXTS), expected, atol=1e-6)
 
 
-def test_truncations_of_sentence_transformers(tmp_path):
+@pytest.mark.parametrize("normalize", [False, True])
+def test_truncations_of_sentence_transformers(tmp_path, normalize):
     limit = {"direction": "Right", "max_length": 3, "strategy": "LongestFirst", "stride": 0}
     folder = write_sentence_transformers(
         tmp_path / "model",
+        normalize=normalize,
         config={"truncate_dim": 4, "prompts": {"query": ""}, "default_prompt_name": None},
         tokenizer=tokenizer_json(truncation=limit),
     )
-    expected = means(TEXTS, TABLE, unknown=True, max_tokens=3)[:, :4]
-    np.testing.assert_allclose(se.load(folder).encode(TEXTS), expected, atol=1e-6)
+    expected = means(TEXTS, TABLE, unknown=True, max_tokens=3, normalize=normalize)[:, :4]
+    encoder = se.load(folder)
+    np.testing.assert_allclose(encoder.encode(TEXTS), expected, atol=1e-6)
+    encoder.save(tmp_path / "saved")
+    encoder.export(tmp_path / "again", format="sentence-transformers")
+    for path in ("saved", "again"):
+        np.testing.assert_allclose(se.load(tmp_path / path).encode(TEXTS), expected, atol=1e-6)
 
 
 def test_prompts_that_are_not_applied_warn(tmp_path):

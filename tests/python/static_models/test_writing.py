@@ -137,6 +137,11 @@ def laes(vectors):
             {"dtype": "float16", "format": "sentence-transformers"},
             "divides zero by zero",
         ),
+        (
+            lambda v: se.Average(v, normalize=True, truncate_dim=2),
+            {"format": "model2vec"},
+            "model2vec cannot truncate normalised embeddings",
+        ),
         (lambda v: se.Average(v, weights=np.full(len(v), 1e5)), {"dtype": "float16"}, "exceeds float16"),
     ],
 )

@@ -7,19 +7,18 @@
 
 namespace sentencode {
 
-/// The mean of a sentence's weighted word vectors, divided by its norm if `normalize`. Needs no fit.
+/// The mean of a sentence's weighted word vectors, divided by its norm if `normalize`; then the first
+/// `truncate_dim` dimensions, if not 0. Needs no fit.
 class Average final : public LinearEncoder {
  public:
-  explicit Average(WeightedWords words, bool normalize = false)
-      : LinearEncoder(std::move(words)), normalize_(normalize) {}
+  explicit Average(WeightedWords words, bool normalize = false, std::int64_t truncate_dim = 0);
 
   using LinearEncoder::encode;
   std::string kind() const override { return "Average"; }
-  std::int64_t dim() const override { return words().dim(); }
+  std::int64_t dim() const override { return truncate_dim_ > 0 ? truncate_dim_ : words().dim(); }
   bool normalize() const { return normalize_; }
-  void encode(const Sentences& sentences, MatrixView out) const override {
-    words().means(sentences, out, normalize_);
-  }
+  std::int64_t truncate_dim() const { return truncate_dim_; }
+  void encode(const Sentences& sentences, MatrixView out) const override;
   bool side_by_side() const override { return true; }
 
   bool fitted() const override { return true; }
@@ -32,6 +31,7 @@ class Average final : public LinearEncoder {
   void write(ModelContents& contents, const SaveOptions& options) const override;
 
   bool normalize_;
+  std::int64_t truncate_dim_;
 };
 
 }  // namespace sentencode
