@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from . import streams
-from .errors import UsageError, one_line
+from .errors import UsageError, one_line, warnings_like_errors
 from .options import add_command
 
 __all__ = ["UsageError", "main"]
@@ -34,7 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from ..threads import set_num_threads
 
             set_num_threads(options.threads)
-        options.run(options)
+        with warnings_like_errors():
+            options.run(options)
         streams.flush_output()
         return 0
     except KeyboardInterrupt:

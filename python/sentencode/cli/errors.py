@@ -1,11 +1,14 @@
-"""Errors of the command line, and how they are shown."""
+"""Errors and warnings of the command line, and how they are shown."""
 
 from __future__ import annotations
 
 import traceback
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["UsageError", "one_line"]
+__all__ = ["UsageError", "one_line", "warnings_like_errors"]
 
 _PACKAGE = Path(__file__).parents[1]
 
@@ -25,6 +28,25 @@ def one_line(error: Exception) -> str:
     if text and (expected or _raised_by_package(error)):
         return text
     return f"{type(error).__name__}: {text} (--debug shows where)"
+
+
+@contextmanager
+def warnings_like_errors() -> Iterator[None]:
+    """Shows warnings of this package without the line of the source."""
+    default = warnings.formatwarning
+
+    def shown(
+        message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
+    ) -> str:
+        if not Path(filename).is_relative_to(_PACKAGE):
+            return default(message, category, filename, lineno, line)
+        return f"sentencode: warning: {' '.join(str(message).split())}\n"
+
+    warnings.formatwarning = shown
+    try:
+        yield
+    finally:
+        warnings.formatwarning = default
 
 
 def _raised_by_package(error: Exception) -> bool:

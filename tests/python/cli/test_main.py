@@ -129,6 +129,16 @@ def test_closed_output_of_commands_that_print(name, text, tmp_path):
     assert "Error" not in done.stderr
 
 
+def test_warnings_are_one_line_without_source(tmp_path):
+    (tmp_path / "text").write_text("zzqx\n" * 60)
+    (tmp_path / "vectors.txt").write_text("cat 1 0\ndog 0 1\n")
+    make = ["encode", "--kind", "average", "--vectors", tmp_path / "vectors.txt", "--quiet"]
+    done = in_shell("", *make, tmp_path / "text", tmp_path / "rows.npy")
+    assert done.returncode == 0
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("sentencode: warning: Average.encode: 60 of 60 rows")
+
+
 def test_using_a_closed_stream_is_an_error(text, tmp_path):
     make = ["encode", "--kind", "average", "--quiet"]
     done = in_shell(">&-", *make, text, "-")

@@ -18,6 +18,10 @@ __all__ = ["NO_MAJORITY", "Labelled", "read_labelled", "rows_of"]
 _NLI = ("gold_label", "sentence1", "sentence2")
 NO_MAJORITY = "-"  # label of SNLI and MultiNLI where annotators disagreed
 _SENTEVAL_FILES = ("labels", "s1", "s2")
+_HEADERS = {
+    *("label", "labels", "gold_label", "class", "category", "target", "sentiment", "rating", "stars", "score"),
+    *("sentence", "sentence1", "text", "id", "index"),
+}
 
 
 class Labelled(NamedTuple):
@@ -88,6 +92,11 @@ def read_labelled(
         sentences.append(texts[0] if len(texts) == 1 else tuple(texts))
     if not labels:
         raise FormatError(f"{file} holds no example with a label")
+    if str(labels[0]).lower() in _HEADERS and labels[0] not in labels[1:]:
+        raise FormatError(
+            f"{file}:1: {labels[0]!r} looks like the header of a column, as no other line has this label: "
+            "name the columns (columns=...), or remove the line"
+        )
     return Labelled(sentences, labels, left_out)
 
 

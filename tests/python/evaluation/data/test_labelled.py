@@ -115,3 +115,15 @@ def test_damaged_compressed_files(tmp_path):
     (tmp_path / "a.tsv.xz").write_bytes(packed[: len(packed) // 2])
     with pytest.raises(FormatError, match="damaged packed file"):
         read_labelled(tmp_path / "a.tsv.xz")
+
+
+@pytest.mark.parametrize("header", ["label\tsentence", "sentence\tLabel"])
+def test_a_header_is_no_example(tmp_path, header):
+    path = tmp_path / "file.tsv"
+    path.write_text(f"{header}\nbad\tno\ngood\tyes\n")
+    first, second = header.split("\t")
+    with pytest.raises(FormatError, match=f"file.tsv:1: '{first}' looks like the header of a column"):
+        read_labelled(path)
+    assert read_labelled(path, columns=(second, first)).labels == ["no", "yes"]
+    path.write_text("text\ta\nimage\tb\ntext\tc\n")
+    assert read_labelled(path).labels == ["text", "image", "text"]
