@@ -39,7 +39,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(
         parser,
         {
-            "--bfloat16": (False, "the teacher computes in bfloat16: twice as fast on some processors"),
+            "--bfloat16": (
+                False,
+                "the teacher computes in bfloat16: 2 to 3 times as fast on some processors",
+            ),
             "--words FILE": (
                 Path,
                 "the student's vocabulary, one per line; or words: those of the sentences, of the teacher's "

@@ -211,7 +211,7 @@ def _seeds(texts: Sequence[str]) -> dict[str, list[int]]:
 
 
 class Aae(_Trained):
-    """Paper 000: the mean-max attention autoencoder, its variants and baselines, and three controls.
+    """Paper 000: the mean-max attention autoencoder, its variants, baselines and controls.
 
     Every training reads --train for an equal part of --minutes; rows are evaluated on the tasks whose files
     are available. FastSent, FastSent+AE, uni-, bi- and combine-skip and skip-thoughts+LN are trained, for as

@@ -388,8 +388,8 @@ def reproduce(
         tables: `"encoders"`, `"parts"`. None: all.
         rows: Names of `ROWS` in small letters, as in `"student-sif"`. None: all rows of the tables.
         resume: Continue in a folder that holds results of the same settings.
-        bfloat16: Encode the sentences with the teacher in bfloat16, which is twice as fast on some
-            processors. The teacher is evaluated in float32.
+        bfloat16: Encode the sentences with the teacher in bfloat16, which is two to three times as fast on
+            some processors. The teacher is evaluated in float32.
         protocol: Protocol of `evaluate`, for classification.
         options: Options of the protocol.
         resamples: Number of bootstrap resamples.

@@ -19,7 +19,18 @@ _NLI = ("gold_label", "sentence1", "sentence2")
 NO_MAJORITY = "-"  # label of SNLI and MultiNLI where annotators disagreed
 _SENTEVAL_FILES = ("labels", "s1", "s2")
 _HEADERS = {
-    *("label", "labels", "gold_label", "class", "category", "target", "sentiment", "rating", "stars", "score"),
+    *(
+        "label",
+        "labels",
+        "gold_label",
+        "class",
+        "category",
+        "target",
+        "sentiment",
+        "rating",
+        "stars",
+        "score",
+    ),
     *("sentence", "sentence1", "text", "id", "index"),
 }
 
