@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 __all__ = [
     *("array_of", "checked_bool", "checked_float", "checked_int", "checked_rows", "checked_smoothing"),
-    *("checked_str", "checked_words", "is_positive", "tensor_in"),
+    *("checked_str", "checked_words", "is_one_row", "is_positive", "tensor_in"),
 ]
 
 
@@ -178,6 +178,12 @@ def array_of(tensor: Any) -> npt.NDArray[Any]:
     tensor = tensor.detach().cpu()
     array: npt.NDArray[Any] = (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()
     return array
+
+
+def is_one_row(values: Any) -> bool:
+    """Whether `checked_rows` makes one row [1, dim] of embeddings [dim]."""
+    tensor = tensor_in(values)
+    return bool(np.ndim(values) == 1 if tensor is None else tensor.ndim + (tensor is not values) == 1)
 
 
 def tensor_in(values: Any) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from .checks import checked_int, checked_rows
+from .checks import checked_int, checked_rows, is_one_row
 
 __all__ = ["DTYPES", "Output", "Precision", "checked_ranges", "quantize_embeddings"]
 
@@ -63,7 +63,7 @@ def quantize_embeddings(
     output = Output("quantize_embeddings", rows.shape[1], precision, ranges=ranges)
     stored = np.empty((len(rows), output.width), output.dtype)
     output.store(rows, stored)
-    return stored[0] if np.ndim(embeddings) == 1 else stored
+    return stored[0] if is_one_row(embeddings) else stored
 
 
 class Output:

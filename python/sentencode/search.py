@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from .checks import array_of, checked_int, checked_rows, tensor_in
+from .checks import array_of, checked_int, checked_rows, is_one_row, tensor_in
 from .quantization import checked_ranges
 
 __all__ = ["Hits", "semantic_search", "similarity", "similarity_pairwise"]
@@ -150,6 +150,8 @@ def semantic_search(
         array([1, 2])
     """
     rows = checked_rows("queries", queries)
+    if str(getattr(queries, "dtype", "")).removeprefix("torch.") in ("int8", "uint8"):
+        raise ValueError("queries must not be quantized: give their float32 embeddings")
     top_k = checked_int("top_k", top_k, 1)
     factor = 1 if rescore is None else checked_int("rescore_multiplier", rescore_multiplier, 1)
     nearest = _core.NearestRows(rows, min(top_k * factor, 2**63 - 1), _checked(measure))
@@ -163,7 +165,7 @@ def semantic_search(
             shape = list(getattr(rescore, "shape", ())) or type(rescore).__name__
             raise ValueError(f"rescore must be an array of the corpus, {expected}, got {shape}")
         indices, scores = _rescored(rows, rescore, indices, top_k, measure)
-    return Hits(indices[0], scores[0]) if np.ndim(queries) == 1 else Hits(indices, scores)
+    return Hits(indices[0], scores[0]) if is_one_row(queries) else Hits(indices, scores)
 
 
 def _blocks(corpus: Any, dim: int) -> Iterator[Any]:

@@ -546,6 +546,7 @@ def test_none_in_columns(encoder, kind, texts):
 
 def test_none_among_tokens_and_bytes(encoder):
     assert encoder.encode([["a"], None], missing="zero").tolist() == [[1, 0, 0, 0], [0] * 4]
+    assert encoder.encode([None, np.array(["a"])], missing="zero").tolist() == [[0] * 4, [1, 0, 0, 0]]
     assert encoder.encode([None, b"a"], missing="zero").tolist() == [[0] * 4, [1, 0, 0, 0]]
     assert se.Average(se.WordVectors.from_dict({"a": [1]})).encode(
         [None, ("a",)], missing="zero"

@@ -280,3 +280,19 @@ BITS = np.packbits(EYE > 0, axis=-1)
 def test_invalid_stored_rows(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_quantized_queries_are_refused():
+    corpus = np.eye(8, dtype=np.float32)
+    bits = se.quantize_embeddings(corpus, "ubinary")
+    with pytest.raises(ValueError, match="queries must not be quantized"):
+        se.semantic_search(bits, bits)
+
+
+def test_lists_of_tensors():
+    torch = pytest.importorskip("torch")
+    for options in ({"requires_grad": True}, {"dtype": torch.bfloat16}):
+        one = torch.ones(4, **options)
+        assert se.semantic_search([one, one], np.eye(4), top_k=1).indices.shape == (2, 1)
+        assert se.quantize_embeddings([one, one], "ubinary").shape == (2, 1)
+        assert se.semantic_search(one, np.eye(4), top_k=1).indices.shape == (1,)

@@ -50,9 +50,8 @@ def run(options: argparse.Namespace) -> None:
     from ..progress import progress
     from ..text.corpus import Corpus
 
-    sources.check_output(
-        options.out, [file for text in options.files for file in sources.files_of(text)], options.overwrite
-    )
+    files = [file for text in options.files for file in sources.files_of(text)]
+    sources.check_output(options.out, [*options.files, *files], options.overwrite)
     tasks, missing = [], None
     for name in task_names() if options.tasks == ["all"] else options.tasks:
         try:
@@ -68,7 +67,7 @@ def run(options: argparse.Namespace) -> None:
         whole_file(options.out, follow_link=True) as file,
         progress(not options.quiet, NAME, "lines") as moved,
     ):
-        for line in clean(Corpus.from_files(options.files)):
+        for line in clean(Corpus.from_files(files)):
             file.write(f"{line}\n".encode())
             if moved is not None and clean.seen % _LINES == 0:
                 moved(clean.seen, 0)

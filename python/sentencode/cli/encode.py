@@ -161,8 +161,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _encode(options: argparse.Namespace, source: Path, target: Path) -> str:
     """Encodes into a file, and returns its description."""
-    inputs = [source, options.encoder, options.vectors, *sources.files_of(options.fit)]
-    inputs += [path for path in (options.ranges, options.calibrate) if path is not None]
+    inputs = [source, options.ranges, options.calibrate, *sources.read_by(options)]
     if options.calibrate is not None and options.ranges is None:
         raise UsageError("--calibrate requires --ranges FILE, where it writes the ranges")
     if options.precision in ("int8", "uint8") and options.ranges is None:
@@ -224,7 +223,8 @@ def _encode_folder(options: argparse.Namespace) -> str:
         engine = scale.engines.engine_of(engine, workers=workers, address=address)
         workers = None
     if options.save is not None:
-        sources.check_output(options.save, sources.files_of(options.fit), options.overwrite)
+        inputs = [*options.files, options.ranges, options.calibrate, *sources.read_by(options)]
+        sources.check_output(options.save, inputs, options.overwrite)
     sources.check_encoder_arguments(options)
     encoder = options.encoder or sources.encoder(options)
     if options.trust_tokenizer:

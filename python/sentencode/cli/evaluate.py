@@ -117,7 +117,8 @@ def run(options: argparse.Namespace) -> None:
     from ..evaluation import evaluate
 
     candidates = _candidates(options)
-    inputs = [*options.encoder, *options.rows, *options.sentences]
+    inputs = [*options.encoder, *options.rows, *options.sentences, *options.groups]
+    inputs += [file for text in options.tsv for file in _tsv_files(text)[1].values()]
     names = _names(options, [candidate.name for candidate in candidates])
     outs = _outs(options.out, names)
     for out in outs:
@@ -136,11 +137,16 @@ def run(options: argparse.Namespace) -> None:
     failures: list[str] = []
     for candidate, name, out in zip(candidates, names, outs, strict=True):
         try:
-            if out is not None and options.overwrite:
-                out.unlink(missing_ok=True)
             encoder = candidate.load()
             report = evaluate(
-                encoder, tasks, options.data, name=name, out=out, limit=options.limit, **keywords
+                encoder,
+                tasks,
+                options.data,
+                name=name,
+                out=out,
+                overwrite=options.overwrite,
+                limit=options.limit,
+                **keywords,
             )
         except Exception as error:  # evaluate the others all the same
             if len(candidates) == 1 or options.debug:
@@ -230,14 +236,8 @@ def _tasks(options: argparse.Namespace) -> str | list[Any]:
 
     user_tasks: list[Any] = []
     for text in options.tsv:
-        kind, equals, file = text.partition("=")
-        if not equals or kind not in _KINDS:
-            raise UsageError(f"--tsv: expected KIND=FILE, KIND one of {', '.join(_KINDS)}; got {text!r}")
-        folder = Path(file)
-        splits = {path.stem: path for path in sorted(folder.glob("*.tsv"))} if folder.is_dir() else file
-        if not splits:
-            raise FileNotFoundError(f"--tsv: {folder} has no file *.tsv")
-        user_tasks.append(load_tsv_task(kind, splits))
+        kind, files = _tsv_files(text)
+        user_tasks.append(load_tsv_task(kind, files.get("", files)))
     user_tasks += map(load_groups, options.groups)
     names = options.tasks or ([] if user_tasks else ["all"])
     for name in names:
@@ -250,6 +250,20 @@ def _tasks(options: argparse.Namespace) -> str | list[Any]:
     if len(names) > 1 or user_tasks:
         raise UsageError("--tasks: all excludes other tasks")
     return "all"
+
+
+def _tsv_files(text: str) -> tuple[Any, dict[str, Path]]:
+    """The kind of task and the files of --tsv, those of a folder by their names."""
+    kind, equals, file = text.partition("=")
+    if not equals or kind not in _KINDS:
+        raise UsageError(f"--tsv: expected KIND=FILE, KIND one of {', '.join(_KINDS)}; got {text!r}")
+    folder = Path(file)
+    if not folder.is_dir():
+        return kind, {"": folder}
+    splits = {path.stem: path for path in sorted(folder.glob("*.tsv"))}
+    if not splits:
+        raise FileNotFoundError(f"--tsv: {folder} has no file *.tsv")
+    return kind, splits
 
 
 def _check_mteb(options: argparse.Namespace, tasks: str | list[Any]) -> None:

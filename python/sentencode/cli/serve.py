@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> None:
         encoder = se.Average(se.WordVectors.default())
     else:
         encoder = se.load(model, trust_tokenizer=options.trust_tokenizer)
-    name = options.name or Path(model).name.removesuffix(".sentencode")
+    name = options.name or Path(model).resolve().name.removesuffix(".sentencode")
     app = se.serve.App(
         encoder,
         name=name,

@@ -18,7 +18,8 @@ from .parameter_types import check_type, types_of
 
 __all__ = [
     *("add_encoder_arguments", "check_encoder_arguments", "encoder"),
-    *("check_output", "files_of", "identity", "is_pipe", "opened_input", "standard_output", "words_of"),
+    *("check_output", "files_of", "identity", "is_pipe", "opened_input", "read_by", "standard_output"),
+    "words_of",
 ]
 
 _KINDS = {"average": "Average", "laes": "LAES", "sif": "SIF", "usif": "USIF"}
@@ -84,21 +85,24 @@ def check_output(output: Path, inputs: Iterable[str | Path | None], overwrite: b
 
     Args:
         output: File to write.
-        inputs: Files that are read; None and missing files are skipped.
+        inputs: Files and folders that are read; None and missing ones are skipped.
         overwrite: Whether an existing file may be replaced.
 
     Raises:
-        UsageError: The output is one of the inputs.
+        UsageError: The output is one of the inputs, or in a folder that is read.
         OSError: The output exists, or its folder does not.
     """
-    if not output.exists():
-        if not output.parent.is_dir():
-            raise FileNotFoundError(2, "there is no such folder", str(output.parent))
-        return
+    exists = output.exists()
+    if not exists and not output.parent.is_dir():
+        raise FileNotFoundError(2, "there is no such folder", str(output.parent))
     for path in inputs:
-        if path is not None and os.path.exists(path) and os.path.samefile(path, output):
+        if path is None or not os.path.exists(path):
+            continue
+        if exists and os.path.samefile(path, output):
             raise UsageError(f"{output} is an input: give another output file")
-    if not overwrite:
+        if os.path.isdir(path) and output.resolve().is_relative_to(Path(path).resolve()):
+            raise UsageError(f"{output} is in the folder {path}, which is read: give another output file")
+    if exists and not overwrite:
         raise FileExistsError(17, "exists already; --overwrite replaces it", str(output))
 
 
@@ -137,6 +141,14 @@ def files_of(corpus: str | Path | None) -> list[str]:
     return [] if corpus is None else Corpus(corpus).files
 
 
+def read_by(options: argparse.Namespace) -> list[str | Path | None]:
+    """What the options of `add_encoder_arguments` make a command read."""
+    model = [] if options.encoder is None else [Path(options.encoder)]
+    # A file may be written next to those of a model.
+    files = [file for path in model for file in (path.rglob("*") if path.is_dir() else [path])]
+    return [*files, options.vectors, options.fit, *files_of(options.fit)]
+
+
 def words_of(path: Path | None) -> list[str] | None:
     """The words of a file, one per line; None without a file."""
     from ..files import read_text
@@ -148,12 +160,14 @@ def words_of(path: Path | None) -> list[str] | None:
 
 
 def identity(path: Path) -> dict[str, Any]:
-    """Size and hash of a file; the hash covers 64 blocks of 1 MiB, spread evenly, of a larger file."""
-    size = path.stat().st_size
+    """Size and hash of a file. Of a larger one, the hash covers 64 blocks of 1 MiB, spread evenly."""
+    status = path.stat()
+    size = status.st_size
     digest = hashlib.sha256()
     spread = [i * (size - _BLOCK) // (_BLOCKS - 1) for i in range(_BLOCKS)]
     with open(path, "rb") as file:
         for offset in range(0, size, _BLOCK) if size <= _BLOCKS * _BLOCK else spread:
             file.seek(offset)
             digest.update(file.read(_BLOCK))
-    return {"bytes": size, "sha256": digest.hexdigest()}
+    whole = {} if size <= _BLOCKS * _BLOCK else {"modified": status.st_mtime_ns}
+    return {"bytes": size, "sha256": digest.hexdigest(), **whole}

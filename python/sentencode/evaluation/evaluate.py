@@ -49,6 +49,7 @@ def evaluate(
     tokens: bool | None = None,
     cache: str | os.PathLike[str] | bool = True,
     out: str | os.PathLike[str] | None = None,
+    overwrite: bool = False,
     partial: bool = False,
     limit: int | None = None,
     confidence: float = 0.95,
@@ -77,6 +78,7 @@ def evaluate(
             protocol and examples are reused. The file keeps other tasks, and those that other runs add
             meanwhile; the returned report has only the requested ones. An existing file is refused if the
             encoder has no fingerprint or `key`, or a function of the protocol cannot be compared.
+        overwrite: Replace `out` instead, when the first task has a result.
         partial: Accept files with fewer or more examples than were published.
         limit: Largest number of examples of each split; see `Task.sample`.
         confidence: Confidence level of the intervals.
@@ -126,7 +128,7 @@ def evaluate(
         "resamples": resamples,
         "versions": _versions(),
     }
-    file = ReportFile(out, report)
+    file = ReportFile(out, report, overwrite=overwrite)
     before = file.before
     done = {name: result for name, result in before.results.items() if result.error is None}
     report.facts = before.facts | report.facts

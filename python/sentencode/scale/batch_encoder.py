@@ -80,14 +80,20 @@ class BatchEncoder:
         self.normalize = checked_bool("normalize", normalize)
         if missing not in ("zero", "null"):
             raise ValueError(f"missing must be 'zero' or 'null', got {missing!r}")
-        self.precision, self.truncate_dim, self.missing = precision, truncate_dim, missing
+        self.missing = missing
         self.ranges = None if ranges is None else np.array(ranges, dtype=np.float32)
         self.threads = None if threads is None else checked_int("threads", threads, 1)
         self.saved = (
             encoder if isinstance(encoder, SavedEncoder) else SavedEncoder.of(encoder, options, device)
         )
         stored = Output("BatchEncoder", self.saved.dim, precision, truncate_dim=truncate_dim, ranges=ranges)
-        self.dim, self.width, self.dtype = stored.dim, stored.width, stored.dtype
+        self.precision, self.dim, self.width, self.dtype = (
+            stored.precision,
+            stored.dim,
+            stored.width,
+            stored.dtype,
+        )
+        self.truncate_dim = None if truncate_dim is None else stored.dim
         if missing == "null" and self.dtype.kind != "f":
             raise ValueError(f"precision={precision!r} has no NaN; use missing='zero'")
 

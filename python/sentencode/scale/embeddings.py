@@ -100,9 +100,13 @@ class Embeddings:
         """
         begin = 0
         columns = [self._column] if self._id is None else [self._id, self._column]
-        for path in self.files:
+        for part, path in zip(self.manifest["parts"], self.files, strict=True):
             with opened(path) as file:
                 table = pyarrow("parquet").ParquetFile(file)
+                if table.metadata.num_rows != part["rows"]:
+                    raise FormatError(
+                        f"{path}: has {table.metadata.num_rows} rows, in the manifest {part['rows']}"
+                    )
                 for batch in table.iter_batches(batch_size=size, columns=columns):
                     rows = embedding_rows(batch[self._column])
                     indices = np.arange(begin, begin + len(rows))
@@ -122,6 +126,8 @@ class Embeddings:
             out = np.empty((len(self), self.width), DTYPES[self.precision])
         elif out.shape != (len(self), self.width):
             raise ValueError(f"out must have the shape [{len(self)}, {self.width}], got {list(out.shape)}")
+        elif not np.can_cast(DTYPES[self.precision], out.dtype, "same_kind"):
+            raise ValueError(f"out must have the type of {self.precision}, got {out.dtype}")
         begin = 0
         for _, rows in self.batches():
             out[begin : begin + len(rows)] = rows

@@ -125,8 +125,13 @@ def encode(
     checked_bool("overwrite", overwrite)
     folder = Folder(output)
     saved = SavedEncoder.of(encoder, options, device)
-    if precision in ("int8", "uint8") and ranges is None:
+    quantized = precision in ("int8", "uint8")
+    if calibrate is not None and (ranges is not None or not quantized):
+        raise ValueError("calibrate is for precision='int8' and 'uint8' without ranges")
+    if quantized and ranges is None:
         earlier = None if overwrite else _earlier_ranges(folder)
+        if earlier is not None and earlier.shape[1] != (truncate_dim or saved.dim):
+            earlier = None
         if earlier is None and calibrate is not None:
             sentences = Corpus(calibrate) if isinstance(calibrate, (str, os.PathLike)) else calibrate
             keywords = {"normalize_embeddings": normalize, "truncate_dim": truncate_dim}
@@ -159,9 +164,9 @@ def encode(
         "columns": {"text": column, "id": id, "id_type": id_type, "embedding": embedding},
         "options": {
             "normalize": batches.normalize,
-            "precision": precision,
+            "precision": batches.precision,
             "missing": missing,
-            "truncate_dim": truncate_dim,
+            "truncate_dim": batches.truncate_dim,
             "ranges": None if stored is None else hashlib.sha256(stored).hexdigest(),
         },
         "shard_size": size,
@@ -175,7 +180,9 @@ def encode(
         folder.remove_leftovers()  # first: a job killed at its first manifest leaves nothing else
         before = _before(folder)
         job = Manifest(made_from, shards)
-        if before is not None and not overwrite:
+        if before is not None and overwrite:
+            saved.open()  # an error before anything is removed
+        elif before is not None:
             _check_same(folder, before, made_from)
             _adopt_parts(job, before, folder)
         if before is not None and before["options"]["ranges"] != made_from["options"]["ranges"]:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+from ..checks import checked_int
 from ..threads import num_threads
 from .engines import attempt
 
@@ -34,6 +35,8 @@ class LocalEngine:
     """
 
     def __init__(self, workers: int | None = None, threads: int | None = None) -> None:
+        threads = None if threads is None else checked_int("LocalEngine: threads", threads, 1)
+        workers = None if workers is None else checked_int("LocalEngine: workers", workers, 1)
         self._workers = workers or max(1, num_threads() // (threads or 1))
         self.threads = threads if threads or self._workers == 1 else 1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import os
 import pickle
 import sys
@@ -72,6 +73,8 @@ class SavedEncoder:
             FormatError: The file is not an encoder.
         """
         options = dict(options or {})
+        if unknown := set(options) - set(inspect.signature(load).parameters):
+            raise TypeError(f"unknown keyword {min(unknown)!r}: it is none of sentencode.load, either")
         if isinstance(encoder, Encoder):
             path, loaded = _saved(encoder), encoder
             tokenizer = getattr(encoder, "tokenizer_", None)

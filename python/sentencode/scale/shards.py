@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import csv
 import gzip
 import io
@@ -293,6 +294,8 @@ def _lines(shard: Shard) -> Iterator[bytes]:
     """Yields the lines of a shard without line ends, as `Corpus` does."""
     lines = _raw_lines(shard)
     if shard.begin == 0 and (first := next(lines, None)) is not None and first != BOM:
+        if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            raise FormatError(f"{shard.input.path} is UTF-16 text; expected UTF-8")
         yield _bare(first.removeprefix(BOM))
     for line in lines:
         yield _bare(line)
@@ -407,7 +410,8 @@ def _csv(shard: Shard, columns: Columns) -> Iterator[Any]:
 
     with opened(shard.input.path) as raw:
         text = io.TextIOWrapper(_unpacked(raw, shard.input.packed), encoding="utf-8-sig", newline="")
-        table = csv.reader(lines(text), delimiter="\t" if shard.input.format == "tsv" else ",")
+        delimiter = "\t" if shard.input.format == "tsv" else ","
+        table = csv.reader(lines(text), delimiter=delimiter, strict=True)  # else a quote could hide rows
         try:
             names = next(table, [])
             _check_names(path, names, columns)
@@ -423,4 +427,6 @@ def _csv(shard: Shard, columns: Columns) -> Iterator[Any]:
         except UnicodeDecodeError as error:
             raise FormatError(f"{path}: after line {table.line_num}: not UTF-8: {error.reason}") from error
         except csv.Error as error:
-            raise FormatError(f"{path}: line {table.line_num}: {error}") from error
+            raise FormatError(
+                f"{path}: line {table.line_num}: {error}; a cell that begins with a quote must end with one"
+            ) from error

@@ -167,9 +167,9 @@ class App:
         size = int(length) if length.isdigit() else self._max_body
         if size > self._max_body:
             raise self._too_large()
-        memory.add(_REQUEST + _BODY * size)
+        memory.add(_REQUEST)
         try:
-            body = await asyncio.wait_for(self._body(receive), _TIMEOUT)
+            body = await asyncio.wait_for(self._body(receive, memory), _TIMEOUT)
         except asyncio.TimeoutError:  # the built-in one since Python 3.11
             raise ApiError(408, f"the body was not complete after {_TIMEOUT:g} seconds") from None
         request = parsed_request(body, self.name, self.encoder.dim, self._max_inputs)
@@ -183,7 +183,7 @@ class App:
                 _core.normalize_rows(rows)
         return response(rows, self.name, request.base64)
 
-    async def _body(self, receive: _Receive) -> bytes:
+    async def _body(self, receive: _Receive, memory: _Memory) -> bytes:
         parts: list[bytes] = []
         size, more = 0, True
         while more:
@@ -194,6 +194,7 @@ class App:
             size += len(parts[-1])
             if size > self._max_body:
                 raise self._too_large()
+            memory.add(_BODY * len(parts[-1]))
             more = message.get("more_body", False)
         return b"".join(parts)
 

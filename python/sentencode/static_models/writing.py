@@ -60,7 +60,8 @@ def write_folded(
         "encoder": encoder.name,
         "rows": f"{len(rows):,} of {rows.shape[1]} dimensions, {dtype}",
         "tokenizer": f"{encoder.tokenizer.split}{', lower-cased' * encoder.lowercase}",
-        "embeddings": "of length 1" if encoder.normalize else "not normalised",
+        "embeddings": ("of length 1" if encoder.normalize else "not normalised")
+        + ("" if encoder.truncate_dim is None else f", then the first {encoder.truncate_dim} dimensions"),
         "unknown words": "skipped" if encoder.unknown is None else "have a row of their own",
     }
     readme = model_card(facts, form, table, encoder.notes)

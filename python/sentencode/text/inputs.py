@@ -75,7 +75,8 @@ def to_batch(sentences: Any, name: str = "sentences") -> Batch:
             return sentences
         sentences = _to_list(sentences, name)
     # Token lists may be arrays, as in batches of SentEval and list columns of pyarrow.
-    if sentences and hasattr(sentences[0], "tolist") and not is_single(sentences[0]):
+    first = next((item for item in sentences if not _is_absent(item)), None)
+    if hasattr(first, "tolist") and not is_single(first):
         sentences = [item.tolist() if hasattr(item, "tolist") else item for item in sentences]
     return sentences
 

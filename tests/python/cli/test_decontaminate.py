@@ -22,3 +22,10 @@ def test_command(tmp_path, capsys, fails):
     fails([*command, "--overwrite", "--tasks", "NoTask"], "NoTask")
     fails([*command, "--overwrite", "--tasks", "MR"], "MR")
     fails(["decontaminate", str(text), "--data", str(folder), "--out", str(tmp_path / "x")], "folder")
+
+
+def test_the_output_is_not_read(tmp_path, fails):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.txt").write_text("a line\n")
+    command = ["decontaminate", str(tmp_path / "in"), "--data", str(tmp_path), "--quiet", "--out"]
+    fails([*command, str(tmp_path / "in" / "clean.txt")], "is in the folder", 2)

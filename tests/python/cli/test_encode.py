@@ -17,9 +17,8 @@ import numpy as np
 import pytest
 
 import sentencode as se
-from sentencode.cli import main, part_file
+from sentencode.cli import main, part_file, sources
 from sentencode.cli.encode import encode_file
-from sentencode.cli.sources import identity
 
 LINES = [f"the {'dog ' * (i % 5)} {'cat' if i % 3 else ''} number{i}" for i in range(1000)]
 LINES[17] = LINES[400] = ""
@@ -477,16 +476,16 @@ def test_debug_shows_the_traceback(files, fails):
 def test_identity(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"abc")
-    assert identity(path)["bytes"] == 3
-    first = identity(path)
+    assert sources.identity(path)["bytes"] == 3
+    first = sources.identity(path)
     path.write_bytes(b"abd")
-    assert identity(path) != first
+    assert sources.identity(path) != first
     with open(path, "wb") as file:  # larger than the part that is hashed
         file.truncate(100 << 20)
-        big = identity(path)
+        big = sources.identity(path)
         file.seek(-1, os.SEEK_END)
         file.write(b"x")
-    assert identity(path) != big
+    assert sources.identity(path) != big
 
 
 # --- pipes, tables
@@ -631,3 +630,29 @@ def test_column_requires_a_table(files, fails):
         fails([*command, str(folder / "bad.jsonl"), str(folder / "bad.npy"), "--overwrite"], message)
     (folder / "bad.csv").write_bytes(b"text\nab\xff\n")
     fails([*command, str(folder / "bad.csv"), str(folder / "bad.npy"), "--overwrite"], "bad.csv: ")
+
+
+@pytest.mark.parametrize("name", ["rows.npy", "a.txt"])
+def test_the_output_is_not_in_a_folder_that_is_read(files, fails, name):
+    folder, _ = files
+    (folder / "texts").mkdir()
+    (folder / "texts" / "a.txt").write_text("the dog\n")
+    texts, out = str(folder / "texts"), str(folder / "texts" / name)
+    fails(["encode", "--kind", "average", "--overwrite", texts, out], "is in the folder", 2)
+    assert os.listdir(texts) == ["a.txt"]
+
+
+def test_a_saved_encoder_replaces_no_input(files, fails):
+    folder, _ = files
+    lines = str(folder / "lines.txt")
+    command = ["encode", "--kind", "average", lines, "--output", str(folder / "out"), "--overwrite", "--save"]
+    fails([*command, lines], "is an input", 2)
+
+
+def test_a_large_text_is_identified_by_its_time(tmp_path, monkeypatch):
+    monkeypatch.setattr(sources, "_BLOCK", 1)
+    path = tmp_path / "text"
+    path.write_bytes(b"x" * 100)
+    before = sources.identity(path)
+    os.utime(path, ns=(0, 1))
+    assert sources.identity(path) != before

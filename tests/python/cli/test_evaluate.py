@@ -361,3 +361,24 @@ def test_reports_compared(folder, capsys, fails):
     third.to_json(folder / "r-third.json")
     assert main(["compare", *files, str(folder / "r-third.json"), "--resamples", "100"]) == 0
     assert capsys.readouterr().out == se.rank([*reports, third], resamples=100).to_markdown()
+
+
+def test_overwriting_replaces_a_report_only_by_results(folder, fails):
+    out = folder / "report.json"
+    run = arguments(folder, "--tasks", "CR", "--out", out, "--overwrite")
+    assert main(run) == 0
+    before = out.read_bytes()
+    fails([*run, "--set", "fold=3"], "fold", 1)
+    fails([*run[:2], str(folder / "missing"), *run[3:]], "missing", 1)
+    assert out.read_bytes() == before
+    assert main(arguments(folder, "--tasks", "STSBenchmark", "--out", out, "--overwrite")) == 0
+    assert "CR" not in Report.load(out)
+
+
+@pytest.mark.parametrize("option", ["--out", "--html"])
+def test_an_input_is_not_replaced(folder, fails, option):
+    pairs = folder / "pairs.tsv"
+    pairs.write_text("5\tfine\tgreat\n0\tfine\tbad\n3\tnice\tfilm\n")
+    more = ["--tsv", f"similarity={pairs}", option, str(pairs), "--overwrite"]
+    fails([*arguments(folder)[:3], "--quiet", *more], "is an input", 2)
+    assert pairs.read_text().startswith("5\tfine")

@@ -893,3 +893,35 @@ def test_settings_that_a_running_engine_ignores_are_warned_of(monkeypatch):
     with pytest.warns(UserWarning, match="workers=3 is ignored: Spark's session has 2"):
         assert engine_of("spark", workers=3).workers == 2
     engine_of("spark", workers=2)  # nothing to be warned of
+
+
+def test_overwriting_removes_nothing_before_all_is_checked(saved, encoder, lines, tmp_path):
+    encode(saved, lines, tmp_path / "out", workers=1)
+    before = content_of(tmp_path / "out")
+    for one in (saved, encoder):
+        with pytest.raises(TypeError, match="'normalise'"):
+            encode(one, lines, tmp_path / "out", workers=1, overwrite=True, normalise=True)
+    with pytest.raises(ValueError, match="calibrate is for precision='int8'"):
+        encode(saved, lines, tmp_path / "out", workers=1, overwrite=True, calibrate="nothing")
+    assert content_of(tmp_path / "out") == before
+
+
+def test_options_are_stored_as_they_are_used(saved, lines, tmp_path, expected):
+    for _ in range(2):
+        assert (
+            encode(saved, lines, tmp_path / "out", workers=1, precision=None, truncate_dim=np.int64(2)) == 700
+        )
+    np.testing.assert_array_equal(Embeddings(tmp_path / "out").to_numpy(), expected[:, :2])
+    encode(saved, lines, tmp_path / "int8", workers=1, precision="int8", calibrate=lines)
+    with pytest.raises(ValueError, match="was made with truncate_dim = None, now 2"):
+        encode(saved, lines, tmp_path / "int8", workers=1, precision="int8", calibrate=lines, truncate_dim=2)
+
+
+def test_a_part_with_other_rows(saved, lines, tmp_path):
+    encode(saved, lines, tmp_path / "out", workers=1)
+    embeddings, (part,) = Embeddings(tmp_path / "out"), parts_of(tmp_path / "out")
+    with pytest.raises(ValueError, match="out must have the type of float32, got int8"):
+        embeddings.to_numpy(np.empty((700, 6), np.int8))
+    pq.write_table(pq.read_table(part).slice(0, 10), part)
+    with pytest.raises(se.FormatError, match="has 10 rows, in the manifest 700"):
+        embeddings.to_numpy()

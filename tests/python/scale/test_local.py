@@ -32,3 +32,9 @@ class Leaving:
 def test_a_worker_that_leaves_is_not_called_killed():
     with pytest.raises(RuntimeError, match=r"3 workers were lost on it, the last one with status 3$"):
         list(LocalEngine(2).run(Leaving(), ["one task"]))
+
+
+@pytest.mark.parametrize("options", [{"workers": -1}, {"workers": 0}, {"workers": 1, "threads": -3}])
+def test_invalid_numbers(options):
+    with pytest.raises(ValueError, match=r"LocalEngine: \w+ must be"):
+        LocalEngine(**options)

@@ -400,3 +400,20 @@ def test_a_size_that_would_make_too_many_shards_is_refused(tmp_path, monkeypatch
     assert len(shards_of(inputs_of([path]), TEXT, 10)[0]) == 40
     with pytest.raises(ValueError, match=r"shard_size: 9 bytes make more than 40 shards .*at least 10 bytes"):
         shards_of(inputs_of([path]), TEXT, 9)
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.tsv"])
+@pytest.mark.parametrize("quoted", ['"cat', '"cat" and'])
+def test_a_quote_hides_no_rows(tmp_path, name, quoted):
+    path = tmp_path / name
+    path.write_text(f"text\n{quoted}\ndog\nthe\n")
+    with pytest.raises(se.FormatError, match=rf"{name}: line \d: .* begins with a quote must end with one"):
+        all_rows(path)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf_16_is_refused(tmp_path, encoding):
+    path = tmp_path / "rows.txt"
+    path.write_bytes("\ufeffcat\ndog\n".encode(encoding))
+    with pytest.raises(se.FormatError, match=r"rows\.txt is UTF-16 text; expected UTF-8"):
+        all_rows(path)

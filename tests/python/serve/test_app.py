@@ -364,3 +364,20 @@ def test_arguments(encoder):
     for name, value in (("max_body", "8"), ("max_inputs", 0), ("max_memory", "a lot")):
         with pytest.raises(ValueError, match=name):
             se.serve.App(encoder, **{name: value})
+
+
+def test_a_body_that_does_not_arrive_holds_no_memory(gated):
+    app = se.serve.App(gated, name="m", max_memory="40KB")
+    gated._gate.set()
+
+    async def run():
+        client = Client([])
+        stalled = asyncio.ensure_future(
+            request(app, client=client, parts=[], headers={"content-length": "8000000"})
+        )
+        await until(lambda: app.metrics.in_progress == 1)
+        assert (await request(app, content=ok)).status == 200
+        client.left.set()
+        assert await stalled is None
+
+    asyncio.run(run())

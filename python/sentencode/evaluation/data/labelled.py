@@ -18,21 +18,9 @@ __all__ = ["NO_MAJORITY", "Labelled", "read_labelled", "rows_of"]
 _NLI = ("gold_label", "sentence1", "sentence2")
 NO_MAJORITY = "-"  # label of SNLI and MultiNLI where annotators disagreed
 _SENTEVAL_FILES = ("labels", "s1", "s2")
-_HEADERS = {
-    *(
-        "label",
-        "labels",
-        "gold_label",
-        "class",
-        "category",
-        "target",
-        "sentiment",
-        "rating",
-        "stars",
-        "score",
-    ),
-    *("sentence", "sentence1", "text", "id", "index"),
-}
+# Names of columns that are usual in other formats.
+_LABELS = {"label", "labels", "class", "category", "target", "sentiment", "rating", "stars", "score"}
+_TEXTS = {"sentence", "sentences", "text", "texts", "review", "question", "content", "comment", "title"}
 
 
 class Labelled(NamedTuple):
@@ -103,11 +91,6 @@ def read_labelled(
         sentences.append(texts[0] if len(texts) == 1 else tuple(texts))
     if not labels:
         raise FormatError(f"{file} holds no example with a label")
-    if str(labels[0]).lower() in _HEADERS and labels[0] not in labels[1:]:
-        raise FormatError(
-            f"{file}:1: {labels[0]!r} looks like the header of a column, as no other line has this label: "
-            "name the columns (columns=...), or remove the line"
-        )
     return Labelled(sentences, labels, left_out)
 
 
@@ -149,6 +132,12 @@ def _table_rows(path: Path, names: Sequence[str] | None) -> Iterator[tuple[int, 
             raise FormatError(
                 f"{path}:1: expected 2 or 3 columns, a label and one or two sentences, or columns named "
                 f"{', '.join(_NLI)}; got {width}"
+            )
+        begin = {name.strip().lower() for name in header[:2]}
+        if begin & _LABELS and begin & _TEXTS:
+            raise FormatError(
+                f"{path}:1: {header[0]!r} and {header[1]!r} look like a header: name the columns "
+                f"(columns=...), or remove the line; without a header, the label is first"
             )
         indices = list(range(width))
     else:

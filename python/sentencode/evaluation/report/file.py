@@ -28,12 +28,15 @@ class ReportFile:
     Args:
         out: The file. None: nothing is written.
         report: The new report, with its facts.
+        overwrite: Whether the first `write` replaces a file, whatever it holds.
 
     Attributes:
         before: The file's report; empty without a file.
     """
 
-    def __init__(self, out: str | os.PathLike[str] | None, report: Report) -> None:
+    def __init__(
+        self, out: str | os.PathLike[str] | None, report: Report, *, overwrite: bool = False
+    ) -> None:
         self._out = None if out is None else as_path(out)
         self._facts = {name: report.facts[name] for name in _SAME}
         self._seen: tuple[int, ...] | None = None
@@ -41,6 +44,9 @@ class ReportFile:
         if self._out is None:
             return
         _check_writable(self._out)
+        if overwrite:
+            self._seen = _state(self._out)
+            return
         unknown = self._unknown()
         if not self._out.exists():
             if unknown:
