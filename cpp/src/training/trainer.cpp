@@ -17,6 +17,7 @@
 
 #include "sentencode/distributed/communicator.h"
 #include "sentencode/error.h"
+#include "sentencode/io/sha256.h"
 #include "sentencode/nn/sparse_rows.h"
 #include "sentencode/parallel.h"
 #include "sentencode/training/permutation.h"
@@ -119,6 +120,12 @@ Trainer::Trainer(std::shared_ptr<Model> model, std::shared_ptr<const Batcher> tr
       anchors_.emplace_back(tensor, tensor.detach().clone());
   }
   ST_CHECK(!anchors_.empty(), InvalidInput, "anchor=", options_.anchor, ": no word table is trained");
+  Sha256 hash;
+  for (const auto& [_, anchor] : anchors_) {
+    const at::Tensor values = anchor.cpu().contiguous();
+    hash.update({static_cast<const std::byte*>(values.const_data_ptr()), values.nbytes()});
+  }
+  anchored_ = hash.hex();
 }
 
 Trainer::~Trainer() = default;

@@ -85,7 +85,7 @@ std::string Trainer::run_settings() const {
   if (!batches.length_fields.empty()) settings["batches"]["length_fields"] = batches.length_fields;
   if (last_step() == std::numeric_limits<std::int64_t>::max() && schedule.warmup_spent > 0)
     settings["warmup"] = schedule.warmup_spent;  // steps do not end it
-  if (options_.anchor > 0) settings["anchor"] = options_.anchor;
+  if (options_.anchor > 0) settings["anchor"] = {{"strength", options_.anchor}, {"tables", anchored_}};
   if (optimizer.sparse_rows) settings["sparse_rows"] = true;
   if (optimizer.name.starts_with("adam")) {
     settings["betas"] = {optimizer.beta1, optimizer.beta2};

@@ -81,7 +81,7 @@ ValidationReport Trainer::evaluate() {
 void Trainer::commit(ValidationReport& report) {
   const Validations before = validations_;
   try {
-    validations_.scores.push_back(report.score);
+    validations_.scores.push_back(rank_of(report));
     validations_.metric = metric();
     validations_.step = step_;
     validations_.unplanned = !is_validation_planned();
@@ -89,7 +89,8 @@ void Trainer::commit(ValidationReport& report) {
     report.best = now.best == std::ssize(validations_.scores) - 1;
     report.decayed = now.decayed && options_.schedule.decay < 1;
     if (report.best) save_best();
-    if (report.decayed && options_.reload_best) load_best();
+    // A run that goes on from here forgets an unplanned validation, and needs the weights of before.
+    if (report.decayed && options_.reload_best && !validations_.unplanned) load_best();
     published_scores_.set(validations_.scores);
   } catch (...) {
     validations_ = before;
@@ -98,6 +99,14 @@ void Trainer::commit(ValidationReport& report) {
   saved_step_ = -1;
   stopped_early_ = is_out_of_patience();
   if (on_validation) on_validation(report);
+}
+
+/// The score of a validation among others. The loss decides between equal accuracies, which few examples have
+/// often; a plateau that changes the learning rate is one of the accuracy alone, as in the papers.
+double Trainer::rank_of(const ValidationReport& report) const {
+  constexpr double kTie = 1e-9;  // below the difference of two accuracies
+  const bool ties = options_.validate_accuracy && !validator && options_.schedule.decay == 1;
+  return ties && std::isfinite(report.loss) ? report.score - kTie * report.loss : report.score;
 }
 
 ScoreSummary Trainer::summary() const {

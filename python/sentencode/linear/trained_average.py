@@ -78,7 +78,7 @@ class TrainedAverage(LinearEncoder):
         classes_: Classes of a classifier, sorted.
         trial_: How the model was trained: `loss` and `accuracy` on held-out examples, `epochs` (0: the
             vectors are the initial ones), `word_dropout` and `c`, the inverse penalty of the initial head.
-        trials_: The same for all that was tried.
+        trials_: The same for all that was tried. Both are not saved in files.
 
     Example:
         >>> import sentencode as se

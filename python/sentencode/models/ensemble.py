@@ -50,12 +50,14 @@ class EnsembleDecoder(Decoder):
         self.given = list(given)
         self._memories: list[int] = []
         self._caches: list[int] = []
+        self._apart: list[bool] = []  # whether `step` takes the memory, which may be empty
 
     def start(self, memory: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
         """Return the memories and caches of all decoders, concatenated."""
-        started = []
+        started, self._apart = [], []
         for decoder, part in zip(self.decoders, _parts(memory, self.given), strict=True):
             start = decoder.start(part)
+            self._apart.append(isinstance(start, tuple))
             started.append(start if isinstance(start, tuple) else ([], start))
         memories, caches = zip(*started, strict=True)
         self._memories, self._caches = list(map(len, memories)), list(map(len, caches))
@@ -66,9 +68,9 @@ class EnsembleDecoder(Decoder):
     ) -> tuple[Tensor, list[Tensor], Tensor | None]:
         """Return the logarithm of the mean probabilities [hypotheses, words], and the next caches."""
         log_p, caches = [], []
-        parts = zip(_parts(memory, self._memories), _parts(cache, self._caches), strict=True)
-        for decoder, (part, state) in zip(self.decoders, parts, strict=True):
-            step = decoder.step(ids, part, state) if part else decoder.step(ids, state)
+        parts = zip(_parts(memory, self._memories), _parts(cache, self._caches), self._apart, strict=True)
+        for decoder, (part, state, apart) in zip(self.decoders, parts, strict=True):
+            step = decoder.step(ids, part, state) if apart else decoder.step(ids, state)
             log_p.append(step[0].log_softmax(-1))
             caches += step[1]
         return torch.stack(log_p).logsumexp(0) - math.log(len(log_p)), caches, None
@@ -126,6 +128,7 @@ def average_weights(encoders: Sequence[Any]) -> Any:
             )
             if first_shape != shape:
                 raise ValueError(f"encoders[{i}]: {name} is {shape}, that of the first {first_shape}")
+        _check_same_input(first, encoder, f"encoders[{i}]")
     return _with_mean(first, states)
 
 
@@ -192,6 +195,24 @@ def check_same_words(first: Any, other: Any, name: str) -> None:
         words, other_words = (getattr(vocabulary, "words", None) for vocabulary in vocabularies)
         if words != other_words:
             raise ValueError(f"{name} has other words{side} than the first encoder")
+
+
+def _check_same_input(first: Any, other: Any, name: str) -> None:
+    """ValueError if the classes, or the word vectors that are read, differ from the first one's."""
+    values = []
+    for encoder in (first, other):
+        head, params = encoder._trained_head, encoder.get_params(deep=False)
+        read = params.get("vectors") is not None  # else the network has all vectors
+        values.append(
+            {
+                "classes": None if head is None else head.classes,
+                "word vectors": encoder._fitted_vectors.fingerprint if read else None,
+                "unit_words": encoder.settings().get("unit_words"),
+            }
+        )
+    for what, value in values[0].items():
+        if value != values[1][what]:
+            raise ValueError(f"{name} has other {what} than the first encoder")
 
 
 def _parts(tensors: Sequence[Tensor], counts: Sequence[int]) -> list[list[Tensor]]:

@@ -223,6 +223,8 @@ class GeneralizedPooling(NeuralEncoder):
             head = settings["head"]
             plain = isinstance(head, Classifier) and head.class_weight is None
             settings["metric"] = "accuracy" if plain else "loss"
+        if self.least_rate is None and settings["least_rate"] is not None:  # the preset's, at its rate
+            settings["least_rate"] *= settings["learning_rate"] / self._presets[self.preset]["learning_rate"]
         return settings
 
     def attention(self, sentence: str | Sequence[str]) -> tuple[list[str], Floats]:

@@ -91,6 +91,8 @@ class Head:
     """The type of labels; None: `y` is not used."""
     estimator_type: ClassVar[Literal["classifier", "regressor"] | None] = None
     """The type of an encoder with this head in scikit-learn."""
+    compares_examples: ClassVar[bool] = False
+    """Whether the loss of an example depends on the others of its batch."""
 
     if TYPE_CHECKING:
 
@@ -226,7 +228,7 @@ class MultipleNegatives(Head):
 
     The third sentences of triples are further negatives for the whole batch. Equal sentences in a batch are
     negatives, too: leave out pairs whose second sentence is frequent. Each process ranks its part of the
-    batch.
+    batch. Batches of equal length, a default of some families, would be small: they are random instead.
 
     Attributes:
         {options}
@@ -238,6 +240,7 @@ class MultipleNegatives(Head):
     """
 
     sentences = (2, 3)
+    compares_examples = True
 
 
 class Triplet(Head):

@@ -13,7 +13,8 @@ __all__ = ["held_out"]
 Numbers = npt.NDArray[np.int64]
 _LEAST, _MOST = 50, 10_000  # examples
 _MOST_SENTENCES = 2_000  # without labels: the loss of their tens of thousands of words varies little
-_BLOCKS = 20  # at least, of consecutive sentences
+_BLOCKS = 20  # of consecutive sentences, at least
+_BLOCK = 8  # sentences in each, at least: its neighbours are trained on
 _MOST_GROUPED = 1_000_000  # examples; in larger data, equal ones hardly matter
 
 
@@ -39,7 +40,7 @@ def held_out(
         random = np.random.default_rng(seed)
         n = len(examples)
         count = min(_count(n, fraction), _MOST_SENTENCES)
-        size = max(1, count // _BLOCKS)
+        size = max(_BLOCK, count // _BLOCKS)
         begins = random.permutation(-(-n // size))[: -(-count // size)] * size
         numbers = (begins[:, None] + np.arange(size)).ravel()
         is_held = np.zeros(n, np.bool_)

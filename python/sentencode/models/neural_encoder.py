@@ -264,7 +264,7 @@ class NeuralEncoder(CoreEncoder):
                 same. Word tables are copied word by word; other words keep their own initialisation. The head
                 is copied if both have one of the same kind, shape and labels.
             freeze: Names of weights that are not trained: of a weight, a part of the network ("encoder"), or
-                a pattern such as `"*.bias"`.
+                a pattern such as `"*.bias"`. Saved files do not keep which they are.
             checkpoints: A folder for the state of the training. A folder of a different run (other sentences,
                 vectors or parameters) is refused. A resumed run may change where it ends (`max_steps`,
                 `max_epochs`, `max_minutes`, `stop_after`), how often it validates (`validate_every`), and

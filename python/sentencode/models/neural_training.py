@@ -105,6 +105,9 @@ class EncoderTraining:
         self.task: Task = family if head is None else Supervised(family, head, encoder.max_words)
         self.options = {**self._trainer_options(), **trainer}
         self._check_validation()
+        smoothing = getattr(encoder, "label_smoothing", None)
+        if head is not None and smoothing not in (0, type(encoder)._defaults().get("label_smoothing")):
+            raise ValueError(f"label_smoothing={smoothing!r} has no effect on the training of a head")
         if init is not None:
             init._check_fitted()
         network = encoder._make_network(self.task.sizes(None))
@@ -217,6 +220,8 @@ class EncoderTraining:
         """The training and validation examples."""
         task = self.task
         labelled = task.takes_labels and y is not None and isinstance(self.valid, tuple)
+        if task.takes_labels and y is not None and self.valid is not None and not labelled:
+            raise TypeError(f"valid must be a tuple (sentences, labels), got a {type(self.valid).__name__}")
         valid, labels = self.valid if labelled else (self.valid, None)
         if isinstance(task, Supervised):
             sentences = sides_of(sentences, task.head.sentences)
@@ -285,7 +290,7 @@ class EncoderTraining:
         settings = {**self.settings, "epsilon": self.settings[OPTIMIZER_EPSILON]}
         if not self.validates:
             neutral = {"decay": 1.0, "reload_best": False, "least_rate": None, "metric": "loss"}
-            neutral |= {"stop_after": None}
+            neutral |= {"stop_after": None, "patience": 1}
             preset = {name: value for name, value in neutral.items() if getattr(self.encoder, name) is None}
             settings |= preset
         options = {name: settings[name] for name in TrainingOptions.defaults()}
@@ -338,9 +343,10 @@ class EncoderTraining:
         metric, decay, reload_best = encoder.metric, encoder.decay, encoder.reload_best
         by_function = callable(metric)
         if not (metric is None or by_function or checked_str("metric", metric) in ("loss", "accuracy")):
-            raise ValueError(f"metric must be 'loss', 'accuracy' or a function, got {metric!r}")
+            again = ": files do not hold functions; set_params(metric=...)" if metric == "function" else ""
+            raise ValueError(f"metric must be 'loss', 'accuracy' or a function, got {metric!r}{again}")
         required = {
-            "stop_after": encoder.stop_after is not None,
+            "stop_after": bool(encoder.stop_after),
             "decay": decay is not None and checked_float("decay", decay, 0, 1, above=True) < 1,
             "reload_best": reload_best is not None and checked_bool("reload_best", reload_best),
             "metric": not by_function and metric == "accuracy",

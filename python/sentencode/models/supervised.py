@@ -21,7 +21,7 @@ from ..nn.module import in_core
 from ..text.vocabulary import Vocabulary
 from ..training import Batcher, Examples
 from .heads import Classifier, Head, HeadModule, RowRegression, made_head
-from .task import SentenceTask, Task, WordVectorsOf
+from .task import SentenceTask, Task, WordVectorsOf, batch_size_of
 
 __all__ = ["Supervised", "SupervisedModel"]
 
@@ -271,5 +271,9 @@ class Supervised(Task):
     def batcher(self, examples: Examples, *, validating: bool, rank: int, world: int) -> Batcher:
         """As in the family, by the lengths of all sentences, or if they must be equal by the first."""
         equal = self.chosen["batching"] == "equal_length"
+        if self.head.compares_examples and (validating or equal):
+            size = batch_size_of(self.chosen["batch_size"], len(examples))
+            order = {"shuffle": False} if validating else {"seed": self.chosen["seed"]}
+            return Batcher(examples, mode="plain", batch_size=size or 64, rank=rank, world=world, **order)
         self.family.length_fields = examples.fields[:1] if equal else examples.fields  # type: ignore[misc]
         return self.family.batcher(examples, validating=validating, rank=rank, world=world)

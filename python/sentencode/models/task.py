@@ -340,7 +340,7 @@ class SentenceTask(Task):
             examples,
             mode=mode,  # type: ignore[arg-type]
             length_fields=self.length_fields,
-            batch_size=None if mode == "token_budget" else _batch_size(size, len(examples)),
+            batch_size=None if mode == "token_budget" else batch_size_of(size, len(examples)),
             max_tokens=most,
             seed=self.chosen["seed"],
             rank=rank,
@@ -382,7 +382,7 @@ class Autoencoding(SentenceTask):
         return {**super().decisive(network), "vectors": hashlib.sha256(rows.tobytes()).hexdigest()}
 
 
-def _batch_size(size: Any, examples: int) -> Any:
+def batch_size_of(size: Any, examples: int) -> Any:
     """A number of examples; of "auto" the power of two from 16 to 128 that makes about 64 batches."""
     if not isinstance(size, str) or size != "auto":
         return size

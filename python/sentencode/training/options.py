@@ -38,21 +38,24 @@ class TrainingOptions:
         decay: Factor of the learning rate where validations do not improve; 0.5 halves it.
         patience: Consecutive validations without improvement before each decay.
         reload_best: Whether a decay also loads the best weights, from checkpoints or from memory.
-        least_rate: Learning rate below which the training ends. None: no limit.
+        least_rate: Learning rate below which the training ends. None or 0: no limit.
         max_steps: Maximum number of steps. None: no limit.
         max_epochs: Maximum number of epochs, in whole steps: with `accumulate`, the last step may go into the
             next epoch. If there is no limit of steps, epochs or minutes: one epoch.
         max_minutes: Maximum minutes of all runs together, with validations; the step in which they are over
             is the last one. None: no limit.
         accumulate: Batches in a step (gradient accumulation).
-        clip_norm: Maximum norm of all gradients together. None: no clipping.
-        clip_each: Maximum norm of each tensor's gradient, applied before `clip_norm`. None: no clipping.
+        clip_norm: Maximum norm of all gradients together. None or 0: no clipping.
+        clip_each: Maximum norm of each tensor's gradient, applied before `clip_norm`. None or 0: no
+            clipping.
         validate_every: Steps between validations. None: after each epoch.
         save_every: Steps between checkpoints. None: whenever it validates, or would.
-        stop_after: Validations without improvement after which the training stops early. None: never.
-        metric: Score of a validation: the `"loss"`, the `"accuracy"`, or a function that returns a number,
-            such as a score of `sentencode.evaluate`. Its argument is the model, or the encoder where one is
-            trained. It is called in the first process, in evaluation mode.
+        stop_after: Validations without improvement after which the training stops early. None or 0:
+            never.
+        metric: Score of a validation: the `"loss"`, the `"accuracy"` (if equal, the lower loss is better, unless
+            `decay` is below 1), or a function that returns a number, such as a score of
+            `sentencode.evaluate`. Its argument is the model, or the encoder where one is trained. It is
+            called in the first process, in evaluation mode.
         higher_is_better: Whether a higher score is better. None: unless it is the loss.
         autocast: `"bfloat16"` for matrix products in bfloat16, where the hardware supports it; parameters
             stay float32. None: float32.
@@ -120,15 +123,20 @@ class TrainingOptions:
             if kind == "bool":
                 values[name] = checked_bool(name, value)
             elif kind == "int":
-                low = 0 if name in {"bad_steps", "seed"} else 1
+                low = 0 if name in {"bad_steps", "seed", "stop_after"} else 1
                 values[name] = checked_int(name, value, low, 2 ** (64 if name == "seed" else 63) - 1)
             elif name == "warmup":
                 fraction = isinstance(value, float) and 0 < value < 1
                 values[name] = value if fraction else checked_int(name, value, 0, 2**63 - 1)
             elif kind == "float":
-                values[name] = checked_float(name, value, 0, above=bool(optional))
+                off = name in {"least_rate", "clip_norm", "clip_each"}  # at 0
+                values[name] = checked_float(name, value, 0, above=bool(optional) and not off)
             elif kind.startswith("Literal") and name != "metric":
                 values[name] = checked_str(name, value)
+        if values["patience"] != 1 and values["decay"] == 1:
+            raise ValueError(
+                f"patience={self.patience} needs decay below 1; stop_after ends a training early"
+            )
         if not isinstance(self.betas, tuple) or len(self.betas) != 2:
             raise TypeError(f"betas must be a tuple of two numbers, got {self.betas!r:.40}")
         for i, beta in enumerate(self.betas):

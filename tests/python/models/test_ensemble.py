@@ -243,3 +243,33 @@ def test_checkpoints_of_others_and_damaged_ones_are_refused(tmp_path):
         average_checkpoints(nmt, tmp_path, last=2)
     with pytest.raises(ValueError, match="keep_last must be at least 1"):
         nmt.fit(SOURCE, TARGET, keep_last=0)
+
+
+@pytest.mark.parametrize("architecture", ["final", "avgpool", "maxpool"])
+def test_decoders_without_memory_join_an_ensemble(members, architecture):
+    nmt = fitted(architecture=architecture)
+    assert nmt.translate(SOURCE, ensemble=[nmt], scores=True) == [
+        (text, pytest.approx(score, abs=1e-5)) for text, score in nmt.translate(SOURCE, scores=True)
+    ]
+    assert len(nmt.translate(SOURCE, ensemble=[members[0]])) == len(SOURCE)
+
+
+def test_weights_of_other_classes_and_vectors_have_no_mean():
+    rows = np.random.default_rng(0).normal(size=(4, 4)).astype(np.float32)
+    options = {"hidden": 4, "layers": 1, "max_steps": 1, "device": "cpu", "characters": False}
+
+    def fitted(rows=rows, labels="ab", **more):
+        words = se.WordVectors.from_array(["dog", "cat", "runs", "a"], rows)
+        return se.GeneralizedPooling(words, **options, **more).fit(
+            ["a dog", "a cat"], list(labels), valid=None
+        )
+
+    first = fitted()
+    average_weights([first, fitted(seed=1)])
+    for other, what in (
+        (fitted(labels="xy"), "classes"),
+        (fitted(rows + 1), "word vectors"),
+        (fitted(unit_words=False), "unit_words"),
+    ):
+        with pytest.raises(ValueError, match=rf"encoders\[1\] has other {what} than the first"):
+            average_weights([first, other])

@@ -507,3 +507,14 @@ def test_files_that_know_neither_boundaries_nor_orthogonal_weights(tmp_path, pre
     assert (old.boundaries, old.orthogonal) == (False, False)
     assert old.fingerprint() == encoder.fingerprint()
     np.testing.assert_array_equal(old.encode(["the dog sat"]), encoder.encode(["the dog sat"]))
+
+
+def test_the_least_rate_of_a_preset_is_relative():
+    def least(preset, **options):
+        return se.GeneralizedPooling(VECTORS, preset=preset, **options).settings()["least_rate"]
+
+    assert least("paper") == pytest.approx(4e-4 * 0.5**7.5)
+    assert least("paper", learning_rate=2e-3) == pytest.approx(2e-3 * 0.5**7.5)
+    assert least("infersent", learning_rate=1e-5) == pytest.approx(1e-9)
+    assert least("infersent", learning_rate=1e-5, least_rate=0) == 0
+    assert least("small") is None

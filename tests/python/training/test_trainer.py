@@ -1137,11 +1137,12 @@ def test_wrong_results_of_loss_are_refused(make_trainer, returned, error, messag
         ({"max_steps": 0}, ValueError, "max_steps must be at least 1"),
         ({"max_epochs": -1}, ValueError, "max_epochs must be at least 1"),
         ({"accumulate": 0}, ValueError, "accumulate must be at least 1"),
-        ({"clip_norm": 0}, ValueError, "clip_norm must be more than 0"),
-        ({"clip_each": -1}, ValueError, "clip_each must be more than 0"),
+        ({"clip_norm": -1}, ValueError, "clip_norm must be at least 0"),
+        ({"clip_each": -1}, ValueError, "clip_each must be at least 0"),
         ({"validate_every": 0}, ValueError, "validate_every must be at least 1"),
         ({"save_every": 0}, ValueError, "save_every must be at least 1"),
-        ({"stop_after": 0}, ValueError, "stop_after must be at least 1"),
+        ({"stop_after": -1}, ValueError, "stop_after must be at least 0"),
+        ({"patience": 3}, ValueError, "patience=3 needs decay below 1"),
         ({"metric": "bleu"}, ValueError, "metric must be one of 'loss', 'accuracy', got 'bleu'"),
         ({"metric": 3}, TypeError, "metric must be a str"),
         ({"keep_last": 0}, ValueError, "keep_last must be at least 1"),
@@ -1858,3 +1859,53 @@ def test_a_checkpoint_includes_steps_that_were_not_reported(tmp_path, make_train
     make_trainer(whole, **options).run()
     make_trainer(resumed, checkpoints=tmp_path / "run", **options).run()
     assert_same(weights(resumed), weights(whole))
+
+
+def test_reload_best_waits_for_a_planned_validation(tmp_path, make_trainer):
+    """A run that ends at a miss in between goes on as if it had not ended."""
+    scores = {5: 0.9, 7: 0.1, 10: 0.95, 12: 0.2}
+
+    def run(folder, steps):
+        made = make_trainer(
+            max_steps=steps,
+            metric=lambda model: scores[made.step],
+            decay=0.5,
+            reload_best=True,
+            checkpoints=tmp_path / folder,
+        )
+        made.run()
+        return made
+
+    run("parts", 7)
+    parts, straight = run("parts", 12), run("straight", 12)
+    assert_same(weights(parts.model), weights(straight.model))
+
+
+def test_the_loss_decides_between_equal_accuracies(make_trainer):
+    class Wrong(tiny.Reader):
+        def loss(self, batch):
+            total, count, right = super().loss(batch)
+            return total, count, 0 * right
+
+    options = {"metric": "accuracy", "max_steps": 20}
+    trainer = make_trainer(Wrong(), stop_after=1, **options)
+    validations = trainer.run().validations
+    assert [v.score for v in validations] == [0.0] * 4
+    assert all(v.best for v in validations)
+    assert not trainer.stopped_early
+    # A plateau of the accuracy itself decays the learning rate.
+    validations = make_trainer(Wrong(), decay=0.5, **options).run().validations
+    assert [v.best for v in validations] == [True, False, False, False]
+
+
+def test_an_anchored_table_must_begin_as_before(tmp_path, make_trainer):
+    def run(model, steps):
+        return make_trainer(model, max_steps=steps, anchor=0.5, checkpoints=tmp_path / "run").run()
+
+    run(tiny.Reader(), 4)
+    other = tiny.Reader()
+    with torch.no_grad():
+        other.table.weight.add_(1)
+    with pytest.raises(ValueError, match="belongs to a different run: anchor"):
+        run(other, 8)
+    assert len(run(tiny.Reader(), 8).steps) == 4

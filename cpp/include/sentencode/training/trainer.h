@@ -184,6 +184,7 @@ class Trainer {
   std::string metric() const;
   void check_metric() const;
   void forget_last_score();
+  double rank_of(const ValidationReport& report) const;
 
   // Checkpoints.
   NamedTensors weights() const;
@@ -209,6 +210,7 @@ class Trainer {
   Optimizer optimizer_;
   at::Device device_;
   std::vector<std::pair<at::Tensor, at::Tensor>> anchors_;  // parameters and their initial values
+  std::string anchored_;                                    // SHA-256 of these values
   BufferBackup buffers_;
   std::vector<PendingStep> pending_;
   at::Tensor consecutive_bad_;                      // [] float, on the device, of the steps so far
