@@ -223,7 +223,8 @@ class GeneralizedPooling(NeuralEncoder):
             head = settings["head"]
             plain = isinstance(head, Classifier) and head.class_weight is None
             settings["metric"] = "accuracy" if plain else "loss"
-        if self.least_rate is None and settings["least_rate"] is not None:  # the preset's, at its rate
+        chosen = self.get_params(deep=False)["least_rate"]
+        if chosen is None and settings["least_rate"] is not None:  # the preset's, for its learning rate
             settings["least_rate"] *= settings["learning_rate"] / self._presets[self.preset]["learning_rate"]
         return settings
 

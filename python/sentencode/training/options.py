@@ -52,8 +52,8 @@ class TrainingOptions:
         save_every: Steps between checkpoints. None: whenever it validates, or would.
         stop_after: Validations without improvement after which the training stops early. None or 0:
             never.
-        metric: Score of a validation: the `"loss"`, the `"accuracy"` (if equal, the lower loss is better, unless
-            `decay` is below 1), or a function that returns a number, such as a score of
+        metric: Score of a validation: the `"loss"`, the `"accuracy"` (if equal, the lower loss is better
+            unless `decay` is below 1), or a function that returns a number, such as a score of
             `sentencode.evaluate`. Its argument is the model, or the encoder where one is trained. It is
             called in the first process, in evaluation mode.
         higher_is_better: Whether a higher score is better. None: unless it is the loss.
