@@ -172,8 +172,8 @@ class GeneralizedPooling(NeuralEncoder):
 
     It is trained on labels of pairs (inference) or of single sentences, by a classifier or another head.
     Words without a vector are read by their characters. The default, "small", pools by mean and maximum. With
-    500 examples, `TrainedAverage` is 2.3 points better on average of four tasks, and logistic regression on
-    `Average` on three of them; with 4,000, both are worse, by 1.3 and 6.1 points (docs/which_encoder.md).
+    500 examples, `TrainedAverage` is 0.7 points better on average of four tasks, and logistic regression on
+    `Average` on two of them; with 4,000, both are worse, by 1.8 and 6.5 points (docs/which_encoder.md).
 
     Args:
         vectors: Word vectors.
