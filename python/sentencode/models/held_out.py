@@ -44,7 +44,7 @@ def held_out(
         begins = random.permutation(-(-n // size))[: -(-count // size)] * size
         numbers = (begins[:, None] + np.arange(size)).ravel()
         is_held = np.zeros(n, np.bool_)
-        is_held[numbers[numbers < n]] = True
+        is_held[numbers[numbers < n][:count]] = True
     else:
         labels = examples.labels.astype(np.int64) if stratify else None  # type: ignore[union-attr]
 

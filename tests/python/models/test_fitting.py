@@ -185,12 +185,12 @@ def test_fit_stops_early_by_held_out_examples(tmp_path):
 @pytest.mark.parametrize(
     ("change", "least", "most", "steps"),
     [
-        ({}, 1, 500, [12, 24, 36]),  # epochs of 12 steps
-        ({}, 1, 10, [10, 20, 30, 36]),
-        ({}, 20, 500, [20, 36]),
-        ({"accumulate": 2}, 1, 500, [6, 12, 18]),
-        ({"validate_every": None}, 20, 500, [12, 24, 36]),
-        ({"validate_every": 15}, 1, 500, [15, 30, 36]),
+        ({}, 1, 500, [11, 22, 33]),  # epochs of 11 batches
+        ({}, 1, 10, [10, 20, 30, 33]),
+        ({}, 20, 500, [20, 33]),
+        ({"accumulate": 2}, 1, 500, [5, 10, 15, 17]),
+        ({"validate_every": None}, 20, 500, [11, 22, 33]),
+        ({"validate_every": 15}, 1, 500, [15, 30, 33]),
     ],
 )
 def test_encoders_of_text_validate_about_once_in_an_epoch(monkeypatch, change, least, most, steps):
