@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> None:
     from ..text.corpus import Corpus
 
     files = [file for text in options.files for file in sources.files_of(text)]
-    sources.check_output(options.out, [*options.files, *files], options.overwrite)
+    sources.check_output(options.out, files, options.overwrite, texts=options.files)
     tasks, missing = [], None
     for name in task_names() if options.tasks == ["all"] else options.tasks:
         try:

@@ -74,7 +74,7 @@ def run(options: argparse.Namespace) -> None:
     if words is None:
         words = sources.words_of(options.words)
         inputs.append(options.words)
-    sources.check_output(options.out, [*inputs, options.teacher], options.overwrite)
+    sources.check_output(options.out, [*inputs, options.teacher], options.overwrite, texts=options.sentences)
     corpus: Any = Corpus.from_files(options.sentences)
     if options.limit is not None:
         corpus = list(islice(corpus, options.limit))

@@ -161,16 +161,17 @@ def run(options: argparse.Namespace) -> None:
 
 def _encode(options: argparse.Namespace, source: Path, target: Path) -> str:
     """Encodes into a file, and returns its description."""
-    inputs = [source, options.ranges, options.calibrate, *sources.read_by(options)]
+    inputs = [options.encoder, options.vectors, options.ranges, *sources.files_of(options.fit)]
+    texts = [source, options.fit, options.calibrate]
     if options.calibrate is not None and options.ranges is None:
         raise UsageError("--calibrate requires --ranges FILE, where it writes the ranges")
     if options.precision in ("int8", "uint8") and options.ranges is None:
         raise UsageError(
             f"--precision {options.precision} requires --ranges FILE, and --calibrate TEXT to write it"
         )
-    check_targets(target, inputs, options.overwrite)
+    check_targets(target, inputs, options.overwrite, texts)
     if options.save is not None:
-        sources.check_output(options.save, inputs, options.overwrite)
+        sources.check_output(options.save, inputs, options.overwrite, texts=texts)
         if options.save.absolute() == target.absolute():
             raise UsageError("--save and OUTPUT are the same file")
     encoder = sources.encoder(options)
@@ -223,8 +224,9 @@ def _encode_folder(options: argparse.Namespace) -> str:
         engine = scale.engines.engine_of(engine, workers=workers, address=address)
         workers = None
     if options.save is not None:
-        inputs = [*options.files, options.ranges, options.calibrate, *sources.read_by(options)]
-        sources.check_output(options.save, inputs, options.overwrite)
+        inputs = [options.vectors, options.ranges, *sources.files_of(options.fit)]
+        texts = [*options.files, options.fit, options.calibrate]
+        sources.check_output(options.save, inputs, options.overwrite, texts=texts)
     sources.check_encoder_arguments(options)
     encoder = options.encoder or sources.encoder(options)
     if options.trust_tokenizer:

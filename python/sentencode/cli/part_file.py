@@ -26,12 +26,17 @@ _BLOCK = 1 << 20  # bytes read at a time
 _STATE_BYTES = 1 << 13  # disk space that the state file may need
 
 
-def check_targets(target: Path, inputs: Iterable[str | Path | None], overwrite: bool) -> None:
-    """Checks, before any work, that a target and its unfinished file can be written."""
-    inputs = list(inputs)
-    sources.check_output(target, inputs, overwrite)
+def check_targets(
+    target: Path,
+    inputs: Iterable[str | Path | None],
+    overwrite: bool,
+    texts: Iterable[str | Path | None],
+) -> None:
+    """Checks a target and its unfinished file; arguments as for `sources.check_output`."""
+    inputs, texts = list(inputs), list(texts)
+    sources.check_output(target, inputs, overwrite, texts=texts)
     for path in _work_files(target):
-        sources.check_output(path, inputs, overwrite=True)
+        sources.check_output(path, inputs, overwrite=True, texts=texts)
 
 
 @contextmanager

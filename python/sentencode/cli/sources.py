@@ -18,8 +18,7 @@ from .parameter_types import check_type, types_of
 
 __all__ = [
     *("add_encoder_arguments", "check_encoder_arguments", "encoder"),
-    *("check_output", "files_of", "identity", "is_pipe", "opened_input", "read_by", "standard_output"),
-    "words_of",
+    *("check_output", "files_of", "identity", "is_pipe", "opened_input", "standard_output", "words_of"),
 ]
 
 _KINDS = {"average": "Average", "laes": "LAES", "sif": "SIF", "usif": "USIF"}
@@ -80,22 +79,30 @@ def encoder(options: argparse.Namespace) -> Any:
     return fitted
 
 
-def check_output(output: Path, inputs: Iterable[str | Path | None], overwrite: bool) -> None:
+def check_output(
+    output: Path,
+    inputs: Iterable[str | Path | None],
+    overwrite: bool,
+    *,
+    texts: Iterable[str | Path | None] = (),
+) -> None:
     """Checks that an output can be written, before any work.
 
     Args:
         output: File to write.
         inputs: Files and folders that are read; None and missing ones are skipped.
         overwrite: Whether an existing file may be replaced.
+        texts: More of them, of which all files of a folder are read, new ones too.
 
     Raises:
-        UsageError: The output is one of the inputs, or in a folder that is read.
+        UsageError: The output is an input or in one, or would be read as text.
         OSError: The output exists, or its folder does not.
     """
     exists = output.exists()
     if not exists and not output.parent.is_dir():
         raise FileNotFoundError(2, "there is no such folder", str(output.parent))
-    for path in inputs:
+    texts = list(texts)
+    for path in (*texts, *(inputs if exists else ())):
         if path is None or not os.path.exists(path):
             continue
         if exists and os.path.samefile(path, output):
@@ -139,14 +146,6 @@ def files_of(corpus: str | Path | None) -> list[str]:
     from ..text.corpus import Corpus
 
     return [] if corpus is None else Corpus(corpus).files
-
-
-def read_by(options: argparse.Namespace) -> list[str | Path | None]:
-    """What the options of `add_encoder_arguments` make a command read."""
-    model = [] if options.encoder is None else [Path(options.encoder)]
-    # A file may be written next to those of a model.
-    files = [file for path in model for file in (path.rglob("*") if path.is_dir() else [path])]
-    return [*files, options.vectors, options.fit, *files_of(options.fit)]
 
 
 def words_of(path: Path | None) -> list[str] | None:

@@ -139,10 +139,10 @@ def _prepare(config: Config, folder: Path, options: argparse.Namespace) -> None:
 
     data = config.tables["data"]
     inputs = [options.config, config.tables["vectors"].get("file")]
-    inputs += [file for source in data.values() for file in train_data.files_of(source)]
+    texts = [file for source in data.values() for file in train_data.files_of(source)]
     for written in (config.output, *config.moses_files()):
-        sources.check_output(written, inputs, options.overwrite)
-    _prepare_logs(config, inputs)
+        sources.check_output(written, inputs, options.overwrite, texts=texts)
+    _prepare_logs(config, [*inputs, *texts])
     for name in ("train", "valid"):
         train_data.corpus(data.get(name))  # an error now if there is no such file
     # The folder may be one of models, or of another program: foreign files are neither removed nor replaced.

@@ -73,7 +73,7 @@ def run(options: argparse.Namespace) -> None:
     out = sources.standard_output() if options.output == Path("-") else None
     if out is None:
         models = [options.encoder, *options.ensemble, *(options.moses or ())]
-        check_targets(options.output, [options.input, *models], options.overwrite)
+        check_targets(options.output, models, options.overwrite, [options.input])
     model, *ensemble = map(_loaded, [options.encoder, *options.ensemble])
     moses = _moses(options.moses)
     if out is not None:

@@ -154,7 +154,8 @@ sentencode vectors train books.txt.xz books.sentencode --dim 200 --min-count 10
     def run(options: argparse.Namespace) -> None:
         from ..vectors import WordVectors
 
-        sources.check_output(options.output, sources.files_of(options.input), options.overwrite)
+        files = sources.files_of(options.input)
+        sources.check_output(options.output, files, options.overwrite, texts=[options.input])
         names = ("window", "min_count", "max_words", "tokenizer", "storage", "seed")
         parameters = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
         if options.keep_case:

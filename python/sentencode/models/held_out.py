@@ -14,7 +14,7 @@ Numbers = npt.NDArray[np.int64]
 _LEAST, _MOST = 50, 10_000  # examples
 _MOST_SENTENCES = 2_000  # without labels: the loss of their tens of thousands of words varies little
 _BLOCKS = 20  # of consecutive sentences, at least
-_BLOCK = 8  # sentences in each, at least: its neighbours are trained on
+_BLOCK = 8  # sentences in each, at least: only neighbours of its ends are trained on
 _MOST_GROUPED = 1_000_000  # examples; in larger data, equal ones hardly matter
 
 

@@ -87,12 +87,8 @@ class BatchEncoder:
             encoder if isinstance(encoder, SavedEncoder) else SavedEncoder.of(encoder, options, device)
         )
         stored = Output("BatchEncoder", self.saved.dim, precision, truncate_dim=truncate_dim, ranges=ranges)
-        self.precision, self.dim, self.width, self.dtype = (
-            stored.precision,
-            stored.dim,
-            stored.width,
-            stored.dtype,
-        )
+        self.precision = stored.precision
+        self.dim, self.width, self.dtype = stored.dim, stored.width, stored.dtype
         self.truncate_dim = None if truncate_dim is None else stored.dim
         if missing == "null" and self.dtype.kind != "f":
             raise ValueError(f"precision={precision!r} has no NaN; use missing='zero'")

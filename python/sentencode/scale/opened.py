@@ -74,7 +74,9 @@ class SavedEncoder:
         """
         options = dict(options or {})
         if unknown := set(options) - set(inspect.signature(load).parameters):
-            raise TypeError(f"unknown keyword {min(unknown)!r}: it is none of sentencode.load, either")
+            raise TypeError(
+                f"unexpected keyword {min(unknown)!r}; those of sentencode.load are possible, too"
+            )
         if isinstance(encoder, Encoder):
             path, loaded = _saved(encoder), encoder
             tokenizer = getattr(encoder, "tokenizer_", None)

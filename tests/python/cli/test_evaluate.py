@@ -382,3 +382,12 @@ def test_an_input_is_not_replaced(folder, fails, option):
     more = ["--tsv", f"similarity={pairs}", option, str(pairs), "--overwrite"]
     fails([*arguments(folder)[:3], "--quiet", *more], "is an input", 2)
     assert pairs.read_text().startswith("5\tfine")
+
+
+def test_a_report_next_to_the_files_of_a_model(folder, vectors, fails):
+    model = folder / "model"
+    se.Average(vectors).export(model)
+    run = ["evaluate", "--encoder", str(model), "--data", str(folder / "data"), "--partial", "--quiet"]
+    run += ["--set", "folds=3", "--tasks", "CR", "--overwrite", "--out"]
+    assert main([*run, str(model / "report.json")]) == 0
+    fails([*run, str(model / "config.json")], "is in the folder", 2)

@@ -82,3 +82,10 @@ def test_a_file_of_a_zip_archive(folder, fails):
     fails(convert, "several files; choose one as its member: 'one.txt', 'glove.txt'")
     assert main([*convert, "--member", "glove.txt"]) == 0
     assert len(se.WordVectors.load(folder / "out")) == 3
+
+
+def test_vectors_are_not_written_into_the_text(tmp_path, fails):
+    (tmp_path / "text").mkdir()
+    (tmp_path / "text" / "a.txt").write_text("a cat\n")
+    train = ["vectors", "train", str(tmp_path / "text"), str(tmp_path / "text" / "rows.sentencode")]
+    fails(train, "is in the folder", 2)

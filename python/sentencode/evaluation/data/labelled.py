@@ -133,11 +133,11 @@ def _table_rows(path: Path, names: Sequence[str] | None) -> Iterator[tuple[int, 
                 f"{path}:1: expected 2 or 3 columns, a label and one or two sentences, or columns named "
                 f"{', '.join(_NLI)}; got {width}"
             )
-        begin = {name.strip().lower() for name in header[:2]}
-        if begin & _LABELS and begin & _TEXTS:
+        columns = {name.strip().lower() for name in header[:2]}
+        if columns & _LABELS and columns & _TEXTS:
             raise FormatError(
                 f"{path}:1: {header[0]!r} and {header[1]!r} look like a header: name the columns "
-                f"(columns=...), or remove the line; without a header, the label is first"
+                "(columns=...), or remove the line; without a header, the label is first"
             )
         indices = list(range(width))
     else:
