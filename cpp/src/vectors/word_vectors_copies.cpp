@@ -1,13 +1,11 @@
 // Construction of word vectors from arrays and other tables.
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <new>
 #include <numeric>
 #include <utility>
 
+#include "large_pages.h"
 #include "sentencode/error.h"
 #include "sentencode/parallel.h"
 #include "vectors/word_vectors_shared.h"
@@ -40,19 +38,6 @@ StringTable copy_of(const StringTable& words) {
   return copy;
 }
 
-/// Memory for rows, with large pages if it is large, which saves TLB misses.
-std::byte* allocate(std::size_t bytes) {
-  constexpr std::size_t kCacheLine = 64, kLargePage = std::size_t{2} << 20;
-  const std::size_t unit = bytes < 2 * kLargePage ? kCacheLine : kLargePage;
-  const std::size_t size = (std::max<std::size_t>(1, bytes) + unit - 1) / unit * unit;
-  void* memory = std::aligned_alloc(unit, size);
-  if (memory == nullptr) throw std::bad_alloc();
-#ifdef MADV_HUGEPAGE
-  if (unit == kLargePage) ::madvise(memory, size, MADV_HUGEPAGE);  // may fail
-#endif
-  return static_cast<std::byte*>(memory);
-}
-
 /// A table whose rows are written by fill(first, last, rows, scales), called on all threads.
 template <typename Fill>
 WordVectors::Parts make_parts(StringTable words, std::int64_t dim, Storage storage,
@@ -60,7 +45,7 @@ WordVectors::Parts make_parts(StringTable words, std::int64_t dim, Storage stora
   const auto n = static_cast<std::size_t>(words.size());
   const std::size_t row_bytes = static_cast<std::size_t>(dim) * element_bytes(storage);
   auto memory = std::make_shared<Owned>();
-  memory->rows.reset(allocate(n * row_bytes));
+  memory->rows.reset(static_cast<std::byte*>(allocate_large(n * row_bytes)));
   if (storage == Storage::int8) memory->scales.resize(n);
   memory->counts.assign(counts.begin(), counts.end());
   parallel_for(0, words.size(), kRowsPerPiece, [&](std::int64_t begin, std::int64_t end) {
@@ -88,7 +73,7 @@ void add_subwords(WordVectors::Parts& parts, std::array<std::int32_t, 2> lengths
   const auto n = static_cast<std::size_t>(buckets);
   auto both = std::make_shared<WithSubwords>();
   both->table = std::move(parts.keep);
-  both->rows.rows.reset(allocate(n * row_bytes));
+  both->rows.rows.reset(static_cast<std::byte*>(allocate_large(n * row_bytes)));
   if (parts.storage == Storage::int8) both->rows.scales.resize(n);
   parallel_for(0, buckets, kRowsPerPiece, [&](std::int64_t begin, std::int64_t end) {
     std::vector<float> values(static_cast<std::size_t>(parts.dim));

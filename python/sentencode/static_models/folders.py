@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -84,7 +83,8 @@ def _models(folder: Path) -> Iterator[StaticFolder]:
     elif (folder / "config.json").exists():
         yield _model2vec(folder)
     weights = folder / "weights" if (folder / "weights").is_dir() else folder
-    yield from map(_wordllama, filter(is_wordllama, sorted(weights.glob("*.safetensors"))))
+    if weights.is_dir():
+        yield from map(_wordllama, sorted(filter(is_wordllama, weights.iterdir())))
 
 
 def weights_of(folder: Path) -> str:
@@ -214,8 +214,9 @@ def checked_count(path: Path, field: str, count: Any, expected: str) -> int:
 
 def is_wordllama(path: Path) -> bool:
     """Whether a file has a name of WordLlama's weights, and its tokenizer is there."""
-    named = re.fullmatch(r".+_[0-9]+\.safetensors", path.name)
-    return named is not None and _wordllama_tokenizer(path).is_file()
+    name, _, dim = path.stem.rpartition("_")
+    named = path.suffix == ".safetensors" and name != "" and dim.isascii() and dim.isdecimal()
+    return named and _wordllama_tokenizer(path).is_file()
 
 
 def _wordllama_tokenizer(weights: Path) -> Path:

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "large_pages.h"
 #include "sentencode/parallel.h"
 #include "sentencode/text/utf8.h"
 #include "text/subwords/byte_tokens.h"
@@ -68,7 +69,7 @@ class Merges {
     return i;
   }
 
-  std::vector<Slot> slots_;
+  std::vector<Slot, LargePages<Slot>> slots_;
 };
 
 /// Byte-pair encoding (Sennrich 2016): begins with characters and merges the adjacent pair of the lowest
@@ -83,13 +84,14 @@ class Bpe final : public CachedModel {
     ST_CHECK(!fields.has("dropout") || fields.at("dropout") == 0, Unsupported,
              "tokenizer.json: ", fields.name_of("dropout"), " is ", JsonFields::shown(fields.at("dropout")),
              ": tokens would be random; expected null or 0");
-    const std::size_t merges =
-        std::max(fields.array("merges").size(), lists.merges ? lists.merges->size() : 0);
+    const std::string name = fields.name_of("merges");
+    const MergeList merges =
+        lists.merges ? *std::move(lists.merges) : MergeList(merges_in(fields.array("merges"), name));
     parallel_for(0, 2, 1, [&](std::int64_t table, std::int64_t) {
       if (table == 0) {
         vocabulary_ = SubwordVocabulary(tokens_of(fields, std::move(lists.ids)));
       } else {
-        merges_.reserve(merges);
+        merges_.reserve(merges.size());
       }
     });
     if (fields.flag("byte_fallback", false)) bytes_ = ByteTokens(vocabulary_);
@@ -97,9 +99,7 @@ class Bpe final : public CachedModel {
       unknown_token_ = fields.text("unk_token");
       unknown_id_ = vocabulary_.id(*unknown_token_);
     }
-    read_merges(
-        lists.merges ? std::move(*lists.merges) : merges_in(fields.array("merges"), fields.name_of("merges")),
-        fields.name_of("merges"));
+    read_merges(merges, name);
     for (std::size_t code = 0; code < characters_.size(); ++code) {
       char bytes[4];
       characters_[code] = vocabulary_.id({bytes, encode_utf8(static_cast<char32_t>(code), bytes)});
@@ -140,42 +140,45 @@ class Bpe final : public CachedModel {
     std::int32_t left = -1, right = -1, merged = -1;  // -1: the line of the version
   };
 
-  void read_merges(std::span<const ModelLists::Merge> merges, const std::string& field) {
-    constexpr std::int64_t kPiece = 1 << 14;
+  void read_merges(const MergeList& merges, const std::string& field) {
+    constexpr std::size_t kBlock = MergeList::kBlock, kAtOnce = 8 * kBlock;
     std::atomic<bool> splits = prefix_.empty() && suffix_.empty() && vocabulary_.id(kSpaceMark) >= 0 &&
                                !unknown_token_.value_or("").ends_with(kSpaceMark);
-    std::vector<MergeIds> found(merges.size());
-    parallel_for(0, std::ssize(merges), kPiece, [&](std::int64_t begin, std::int64_t end) {
-      const auto first = static_cast<std::size_t>(begin), last = static_cast<std::size_t>(end);
-      if (!find_tokens(merges, first, last, field, found)) splits = false;
-    });
-    splits_at_spaces_ = splits;
-    constexpr std::size_t kAhead = 16;
+    std::vector<MergeIds> found;
     std::uint32_t rank = 0;
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      if (i + kAhead < found.size()) merges_.prefetch(found[i + kAhead].left, found[i + kAhead].right);
-      if (found[i].left >= 0) merges_.set(found[i].left, found[i].right, {rank++, found[i].merged});
+    for (std::size_t first = 0; first < merges.size(); first += kAtOnce) {
+      found.assign(std::min(kAtOnce, merges.size() - first), {});
+      parallel_for(0, std::ssize(found), kBlock, [&](std::int64_t begin, std::int64_t end) {
+        const auto at = static_cast<std::size_t>(begin), size = static_cast<std::size_t>(end - begin);
+        const std::size_t block = (first + at) / kBlock;
+        if (!find_tokens(merges, block, field, std::span(found).subspan(at, size))) splits = false;
+      });
+      constexpr std::size_t kAhead = 16;
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        if (i + kAhead < found.size()) merges_.prefetch(found[i + kAhead].left, found[i + kAhead].right);
+        if (found[i].left >= 0) merges_.set(found[i].left, found[i].right, {rank++, found[i].merged});
+      }
     }
+    splits_at_spaces_ = splits;
   }
 
-  /// Looks up the tokens of the merges `first` to `end`. Returns whether none of them joins a character and a
-  /// following space mark.
-  bool find_tokens(std::span<const ModelLists::Merge> merges, std::size_t first, std::size_t end,
-                   const std::string& field, std::span<MergeIds> found) const {
+  /// Looks up the tokens of a block of merges. Returns whether none of them joins a character and a following
+  /// space mark.
+  bool find_tokens(const MergeList& list, std::size_t block, const std::string& field,
+                   std::span<MergeIds> found) const {
     // Parts of several merges are looked up together, to overlap accesses to memory.
     constexpr std::size_t kAtOnce = SubwordVocabulary::kAtOnce / 2;
     std::array<std::string_view, 2 * kAtOnce> parts;
     std::array<std::int32_t, 2 * kAtOnce> ids;
     bool splits = true;
     std::int32_t last = -1;  // merged token
-    for (std::size_t begin = first; begin < end; begin += kAtOnce) {
-      const std::size_t count = std::min(kAtOnce, end - begin);
-      for (std::size_t k = 0; k < count; ++k) {
-        parts[2 * k] = merges[begin + k].first;
-        parts[2 * k + 1] = merges[begin + k].second;
+    list.read<kAtOnce>(block, [&](std::size_t begin, std::span<const MergeList::Merge> merges) {
+      for (std::size_t k = 0; k < merges.size(); ++k) {
+        parts[2 * k] = merges[k].first;
+        parts[2 * k + 1] = merges[k].second;
       }
-      vocabulary_.find(std::span(parts).first(2 * count), ids);
-      for (std::size_t k = 0; k < count; ++k) {
+      vocabulary_.find(std::span(parts).first(2 * merges.size()), ids);
+      for (std::size_t k = 0; k < merges.size(); ++k) {
         const std::string_view left = parts[2 * k], right = parts[2 * k + 1];
         if (left.data() == nullptr) continue;
         const auto name = [&] { return concat("tokenizer.json: ", field, "[", begin + k, "]"); };
@@ -188,10 +191,10 @@ class Bpe final : public CachedModel {
         check(ids[2 * k + 1], right);
         last = merged_id(left, right.substr(prefix_.size()), last);
         if (last < 0) check(last, std::string(left).append(right.substr(prefix_.size())));
-        found[begin + k] = {ids[2 * k], ids[2 * k + 1], last};
+        found[begin % MergeList::kBlock + k] = {ids[2 * k], ids[2 * k + 1], last};
         if (right.starts_with(kSpaceMark) && !left.ends_with(kSpaceMark)) splits = false;
       }
-    }
+    });
     return splits;
   }
 
@@ -208,8 +211,8 @@ class Bpe final : public CachedModel {
 
   /// Both tokens of each merge, which is a list of two, or a string with one space. The line of the version
   /// has null pointers.
-  static std::vector<ModelLists::Merge> merges_in(const nlohmann::json& array, const std::string& field) {
-    std::vector<ModelLists::Merge> merges;
+  static std::vector<MergeList::Merge> merges_in(const nlohmann::json& array, const std::string& field) {
+    std::vector<MergeList::Merge> merges;
     for (const nlohmann::json& merge : array) {
       if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string()) {
         merges.emplace_back(merge[0].get_ref<const std::string&>(), merge[1].get_ref<const std::string&>());

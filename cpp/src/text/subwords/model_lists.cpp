@@ -10,6 +10,7 @@
 
 #include "json_depth.h"
 #include "sentencode/error.h"
+#include "sentencode/parallel.h"
 #include "sentencode/text/utf8.h"
 
 namespace sentencode {
@@ -154,7 +155,7 @@ class Scanner {
 };
 
 /// Both tokens of a merge: a list of two, or a string with one space.
-bool read_merge(Scanner& scanner, ModelLists::Merge& merge) {
+bool read_merge(Scanner& scanner, MergeList::Merge& merge) {
   if (scanner.peek() == '[') {
     return scanner.take('[') && scanner.string(merge.first) && scanner.take(',') &&
            scanner.string(merge.second) && scanner.take(']');
@@ -181,17 +182,24 @@ std::optional<double> serde_number(std::uint64_t digits, int exponent, bool nega
   return exponent < 0 ? all / powers[power] : all * powers[power];
 }
 
+std::size_t MergeList::read(std::size_t position, std::span<Merge> merges,
+                            std::deque<std::string>& unescaped) const {
+  Scanner scanner(text_, unescaped);
+  scanner.return_to(position);
+  for (Merge& merge : merges) {
+    read_merge(scanner, merge);
+    scanner.take(',');
+  }
+  return scanner.position();
+}
+
 std::optional<nlohmann::json> without_lists(std::string_view text, ModelLists& lists) {
-  if (find_invalid_utf8(text) != text.npos) return std::nullopt;
   Scanner scanner(text, lists.unescaped);
   std::string rest;        // the text without lists
   std::size_t copied = 0;  // up to this position
   const auto read = [&](auto& list, const char* empty, const auto& items) {
-    constexpr std::size_t kBytes = 16;  // of an item, about
     const std::size_t begin = scanner.position();
-    auto& values = list.emplace();
-    values.reserve((text.size() - begin) / kBytes);
-    if (!items(values)) {
+    if (!items(list.emplace())) {
       list.reset();
       scanner.return_to(begin);
       return scanner.skip();
@@ -200,7 +208,12 @@ std::optional<nlohmann::json> without_lists(std::string_view text, ModelLists& l
     copied = scanner.position();
     return true;
   };
+  const auto reserve = [&](auto& values) {
+    constexpr std::size_t kBytes = 16;  // of an item, about
+    values.reserve((text.size() - scanner.position()) / kBytes);
+  };
   const auto ids = [&](auto& values) {
+    reserve(values);
     return scanner.object([&](std::string_view token) {
       std::int32_t id = 0;
       if (!scanner.whole(id)) return false;
@@ -209,14 +222,24 @@ std::optional<nlohmann::json> without_lists(std::string_view text, ModelLists& l
     });
   };
   const auto scores = [&](auto& values) {
+    reserve(values);
     return scanner.array([&] {
       auto& [score, token] = values.emplace_back();
       return scanner.take('[') && scanner.string(token) && scanner.take(',') && scanner.number(score) &&
              scanner.take(']');
     });
   };
-  const auto merges = [&](auto& values) {
-    return scanner.array([&] { return read_merge(scanner, values.emplace_back()); });
+  const auto merges = [&](MergeList& list) {
+    std::vector<std::size_t> begins;
+    std::size_t count = 0;
+    MergeList::Merge merge;
+    const auto one = [&] {
+      if (count++ % MergeList::kBlock == 0) begins.push_back(scanner.position());
+      return read_merge(scanner, merge);
+    };
+    if (!scanner.array(one)) return false;
+    list = MergeList(text, std::move(begins), count);
+    return true;
   };
   bool model = false, vocabulary = false, merged = false;
   const auto model_field = [&](std::string_view key) {
@@ -227,11 +250,19 @@ std::optional<nlohmann::json> without_lists(std::string_view text, ModelLists& l
     if (key == "merges") return !std::exchange(merged, true) && read(lists.merges, "[]", merges);
     return scanner.skip();
   };
-  const bool read_all = scanner.object([&](std::string_view key) {
+  const auto field = [&](std::string_view key) {
     if (key != "model" || scanner.peek() != '{') return scanner.skip();
     return !std::exchange(model, true) && scanner.object(model_field);
+  };
+  bool valid = false, read_all = false;
+  parallel_for(0, 2, 1, [&](std::int64_t task, std::int64_t) {
+    if (task == 0) {
+      read_all = scanner.object(field);
+    } else {
+      valid = find_invalid_utf8(text) == text.npos;
+    }
   });
-  if (!read_all) return std::nullopt;
+  if (!valid || !read_all) return std::nullopt;
   rest.append(text.substr(copied));
   check_json_depth(rest, "tokenizer.json");
   auto content = nlohmann::json::parse(rest, nullptr, false);
