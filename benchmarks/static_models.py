@@ -1,9 +1,8 @@
 """Sentences per second of static models: ours compared with the library that each model comes from.
 
 Every library opens the same folder and encodes the same sentences, in its own process, in turns. Embeddings
-must be equal. Opening is compared with reading the bytes of the folder's files, which the first process to do
-so may have to wait for; so both are done first in a process of their own. Memory is compared with the size of
-the table.
+must be equal. Opening is compared with reading the bytes of the folder's files, each in a new process, and
+again in the same one. Memory is compared with the size of the table.
 
 The WordPiece models are students of all-MiniLM-L6-v2, made by model2vec. The rows of the BPE and Unigram
 models are random, which does not change the speed; their tokenizers are trained on the sentences. WordLlama's

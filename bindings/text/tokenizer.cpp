@@ -75,10 +75,13 @@ void bind_tokenizer(py::module_& m) {
       .def_static(
           "open",
           [](const Path& path) {
-            const auto file = MappedFile::open(path);
-            std::string_view json(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
-            if (json.starts_with(kByteOrderMark)) json.remove_prefix(kByteOrderMark.size());
-            return std::const_pointer_cast<SubwordTokenizer>(SubwordTokenizer::from_json(json, file));
+            std::string json;
+            {
+              const auto file = MappedFile::open(path);
+              json.assign(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
+            }
+            if (json.starts_with(kByteOrderMark)) json.erase(0, kByteOrderMark.size());
+            return std::const_pointer_cast<SubwordTokenizer>(SubwordTokenizer::from_json(std::move(json)));
           },
           py::arg("path"), Release(), "The tokenizer of a file.")
       .def(

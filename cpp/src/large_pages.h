@@ -5,10 +5,11 @@
 
 namespace sentencode {
 
-/// Memory for std::free, with large pages if it is large, which saves page faults and TLB misses.
+/// Allocates memory, to be freed by std::free. From 2 MiB on it has large pages, which save page faults and
+/// TLB misses.
 void* allocate_large(std::size_t bytes);
 
-/// A container's allocator of such memory.
+/// An allocator of std::vector that uses allocate_large.
 template <typename T>
 struct LargePages {
   using value_type = T;

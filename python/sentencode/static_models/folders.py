@@ -83,8 +83,7 @@ def _models(folder: Path) -> Iterator[StaticFolder]:
     elif (folder / "config.json").exists():
         yield _model2vec(folder)
     weights = folder / "weights" if (folder / "weights").is_dir() else folder
-    if weights.is_dir():
-        yield from map(_wordllama, sorted(filter(is_wordllama, weights.iterdir())))
+    yield from map(_wordllama, filter(is_wordllama, sorted(weights.glob("*.safetensors"))))
 
 
 def weights_of(folder: Path) -> str:

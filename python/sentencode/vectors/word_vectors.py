@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
@@ -347,8 +348,8 @@ class WordVectors(Lookup):
                 whole words of the teacher's own tokenizer, then 50,000 frequent English words if the
                 sentences are English. Words that no sentence has get the teacher's mapped embedding.
                 "wordpieces": the tokens of the teacher's own tokenizer. "both": whole words, and those pieces
-                for all others, so that no word is unknown; the student then needs that tokenizer, as
-                `Student.encoder` of `sentencode.distill.distill` has it.
+                for all others, so that no word is unknown. Both need that tokenizer, which vectors do not
+                have: take `encoder` of `sentencode.distill.distill` instead.
             max_words: Maximum of words, unless they are listed.
             max_sentences: Size of the random sample of sentences that the teacher encodes; words are counted
                 in all. None: all.
@@ -367,8 +368,8 @@ class WordVectors(Lookup):
                 None: in a terminal or a notebook, bars after a second, and lines with the result.
 
         Returns:
-            The vectors, with counts of the words. `Average(vectors)` is the student: the vectors include the
-            weights.
+            The vectors, with counts of the words. `Average(vectors)` is the student (except of word pieces):
+            the vectors include the weights.
 
         Raises:
             DegenerateEncoderError: The teacher fails, or its embeddings are not finite.
@@ -400,6 +401,13 @@ class WordVectors(Lookup):
             cache=cache,
             progress=progress,
         )
+        if isinstance(words, str) and words != "words":
+            warnings.warn(
+                "WordVectors.distill: vectors of word pieces need the teacher's tokenizer, without which "
+                "most words have no vector; take sentencode.distill.distill(...).encoder, which has it",
+                UserWarning,
+                stacklevel=2,
+            )
         say_result(student, progress, "sentencode.Average(vectors)")
         return cls(student.vectors)
 

@@ -33,7 +33,7 @@ TEST(ModelLists, AreReadWithoutATree) {
   EXPECT_EQ(lists.ids, (Ids{{0, "a\"é😀"}, {12, "{\\"}}));
   ASSERT_TRUE(lists.merges);
   ASSERT_EQ(lists.merges->size(), 3U);
-  lists.merges->read<2>(0, [](std::size_t first, std::span<const MergeList::Merge> merges) {
+  lists.merges->for_each_chunk<2>(0, [](std::size_t first, std::span<const MergeList::Merge> merges) {
     const std::vector<MergeList::Merge> expected = {{"a", "b]"}, {"c", "d"}, {"\n", "e"}};
     ASSERT_LE(first + merges.size(), expected.size());
     for (std::size_t i = 0; i < merges.size(); ++i) EXPECT_EQ(merges[i], expected[first + i]);

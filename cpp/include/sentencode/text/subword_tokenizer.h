@@ -43,10 +43,6 @@ class SubwordTokenizer : public std::enable_shared_from_this<SubwordTokenizer> {
   /// FormatError names the invalid field, Unsupported the part that cannot be reproduced exactly.
   static std::shared_ptr<const SubwordTokenizer> from_json(std::string json,
                                                            const SubwordOptions& options = {});
-  /// The same of JSON that is not copied, and valid as long as `keep` lives.
-  static std::shared_ptr<const SubwordTokenizer> from_json(std::string_view json,
-                                                           std::shared_ptr<const void> keep,
-                                                           const SubwordOptions& options = {});
   /// The same with other options; shares the vocabulary.
   std::shared_ptr<const SubwordTokenizer> with_options(const SubwordOptions& options) const;
 
@@ -64,7 +60,7 @@ class SubwordTokenizer : public std::enable_shared_from_this<SubwordTokenizer> {
   const std::string& truncation() const;   // as JSON, which encode ignores
   std::int32_t unknown_id() const;         // -1 if there is none
   const SubwordOptions& options() const { return options_; }
-  std::string_view json() const;
+  const std::string& json() const;
   bool operator==(const SubwordTokenizer& other) const;
 
  private:

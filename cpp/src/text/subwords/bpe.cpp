@@ -84,9 +84,9 @@ class Bpe final : public CachedModel {
     ST_CHECK(!fields.has("dropout") || fields.at("dropout") == 0, Unsupported,
              "tokenizer.json: ", fields.name_of("dropout"), " is ", JsonFields::shown(fields.at("dropout")),
              ": tokens would be random; expected null or 0");
-    const std::string name = fields.name_of("merges");
+    const std::string field = fields.name_of("merges");
     const MergeList merges =
-        lists.merges ? *std::move(lists.merges) : MergeList(merges_in(fields.array("merges"), name));
+        lists.merges ? *std::move(lists.merges) : MergeList(merges_in(fields.array("merges"), field));
     parallel_for(0, 2, 1, [&](std::int64_t table, std::int64_t) {
       if (table == 0) {
         vocabulary_ = SubwordVocabulary(tokens_of(fields, std::move(lists.ids)));
@@ -99,7 +99,7 @@ class Bpe final : public CachedModel {
       unknown_token_ = fields.text("unk_token");
       unknown_id_ = vocabulary_.id(*unknown_token_);
     }
-    read_merges(merges, name);
+    read_merges(merges, field);
     for (std::size_t code = 0; code < characters_.size(); ++code) {
       char bytes[4];
       characters_[code] = vocabulary_.id({bytes, encode_utf8(static_cast<char32_t>(code), bytes)});
@@ -141,22 +141,22 @@ class Bpe final : public CachedModel {
   };
 
   void read_merges(const MergeList& merges, const std::string& field) {
-    constexpr std::size_t kBlock = MergeList::kBlock, kAtOnce = 8 * kBlock;
+    constexpr std::size_t kBlock = MergeList::kBlock, kBlocks = 8;  // whose ids are in memory
     std::atomic<bool> splits = prefix_.empty() && suffix_.empty() && vocabulary_.id(kSpaceMark) >= 0 &&
                                !unknown_token_.value_or("").ends_with(kSpaceMark);
-    std::vector<MergeIds> found;
+    std::vector<MergeIds> ids;
     std::uint32_t rank = 0;
-    for (std::size_t first = 0; first < merges.size(); first += kAtOnce) {
-      found.assign(std::min(kAtOnce, merges.size() - first), {});
-      parallel_for(0, std::ssize(found), kBlock, [&](std::int64_t begin, std::int64_t end) {
-        const auto at = static_cast<std::size_t>(begin), size = static_cast<std::size_t>(end - begin);
-        const std::size_t block = (first + at) / kBlock;
-        if (!find_tokens(merges, block, field, std::span(found).subspan(at, size))) splits = false;
+    for (std::size_t first = 0; first < merges.size(); first += kBlocks * kBlock) {
+      ids.assign(std::min(kBlocks * kBlock, merges.size() - first), {});
+      parallel_for(0, std::ssize(ids), kBlock, [&](std::int64_t begin, std::int64_t end) {
+        const auto offset = static_cast<std::size_t>(begin), size = static_cast<std::size_t>(end - begin);
+        const std::size_t block = (first + offset) / kBlock;
+        if (!find_tokens(merges, block, field, std::span(ids).subspan(offset, size))) splits = false;
       });
       constexpr std::size_t kAhead = 16;
-      for (std::size_t i = 0; i < found.size(); ++i) {
-        if (i + kAhead < found.size()) merges_.prefetch(found[i + kAhead].left, found[i + kAhead].right);
-        if (found[i].left >= 0) merges_.set(found[i].left, found[i].right, {rank++, found[i].merged});
+      for (std::size_t i = 0; i < ids.size(); ++i) {
+        if (i + kAhead < ids.size()) merges_.prefetch(ids[i + kAhead].left, ids[i + kAhead].right);
+        if (ids[i].left >= 0) merges_.set(ids[i].left, ids[i].right, {rank++, ids[i].merged});
       }
     }
     splits_at_spaces_ = splits;
@@ -164,15 +164,15 @@ class Bpe final : public CachedModel {
 
   /// Looks up the tokens of a block of merges. Returns whether none of them joins a character and a following
   /// space mark.
-  bool find_tokens(const MergeList& list, std::size_t block, const std::string& field,
-                   std::span<MergeIds> found) const {
+  bool find_tokens(const MergeList& all, std::size_t block, const std::string& field,
+                   std::span<MergeIds> merge_ids) const {
     // Parts of several merges are looked up together, to overlap accesses to memory.
     constexpr std::size_t kAtOnce = SubwordVocabulary::kAtOnce / 2;
     std::array<std::string_view, 2 * kAtOnce> parts;
     std::array<std::int32_t, 2 * kAtOnce> ids;
     bool splits = true;
     std::int32_t last = -1;  // merged token
-    list.read<kAtOnce>(block, [&](std::size_t begin, std::span<const MergeList::Merge> merges) {
+    all.for_each_chunk<kAtOnce>(block, [&](std::size_t first, std::span<const MergeList::Merge> merges) {
       for (std::size_t k = 0; k < merges.size(); ++k) {
         parts[2 * k] = merges[k].first;
         parts[2 * k + 1] = merges[k].second;
@@ -181,7 +181,7 @@ class Bpe final : public CachedModel {
       for (std::size_t k = 0; k < merges.size(); ++k) {
         const std::string_view left = parts[2 * k], right = parts[2 * k + 1];
         if (left.data() == nullptr) continue;
-        const auto name = [&] { return concat("tokenizer.json: ", field, "[", begin + k, "]"); };
+        const auto name = [&] { return concat("tokenizer.json: ", field, "[", first + k, "]"); };
         const auto check = [&](std::int32_t id, std::string_view token) {
           ST_CHECK(id >= 0, FormatError, name(), ": the vocabulary does not have '", token, "'");
         };
@@ -191,7 +191,7 @@ class Bpe final : public CachedModel {
         check(ids[2 * k + 1], right);
         last = merged_id(left, right.substr(prefix_.size()), last);
         if (last < 0) check(last, std::string(left).append(right.substr(prefix_.size())));
-        found[begin % MergeList::kBlock + k] = {ids[2 * k], ids[2 * k + 1], last};
+        merge_ids[first + k - block * MergeList::kBlock] = {ids[2 * k], ids[2 * k + 1], last};
         if (right.starts_with(kSpaceMark) && !left.ends_with(kSpaceMark)) splits = false;
       }
     });

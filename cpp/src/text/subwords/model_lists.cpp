@@ -10,7 +10,6 @@
 
 #include "json_depth.h"
 #include "sentencode/error.h"
-#include "sentencode/parallel.h"
 #include "sentencode/text/utf8.h"
 
 namespace sentencode {
@@ -182,8 +181,8 @@ std::optional<double> serde_number(std::uint64_t digits, int exponent, bool nega
   return exponent < 0 ? all / powers[power] : all * powers[power];
 }
 
-std::size_t MergeList::read(std::size_t position, std::span<Merge> merges,
-                            std::deque<std::string>& unescaped) const {
+std::size_t MergeList::parse(std::size_t position, std::span<Merge> merges,
+                             std::deque<std::string>& unescaped) const {
   Scanner scanner(text_, unescaped);
   scanner.return_to(position);
   for (Merge& merge : merges) {
@@ -230,16 +229,18 @@ std::optional<nlohmann::json> without_lists(std::string_view text, ModelLists& l
     });
   };
   const auto merges = [&](MergeList& list) {
-    std::vector<std::size_t> begins;
+    std::vector<std::size_t> block_positions;
     std::size_t count = 0;
-    MergeList::Merge merge;
-    const auto one = [&] {
-      if (count++ % MergeList::kBlock == 0) begins.push_back(scanner.position());
-      return read_merge(scanner, merge);
-    };
-    if (!scanner.array(one)) return false;
-    list = MergeList(text, std::move(begins), count);
-    return true;
+    const std::size_t unescaped = lists.unescaped.size();
+    const bool valid = scanner.array([&] {
+      if (count++ % MergeList::kBlock == 0) block_positions.push_back(scanner.position());
+      MergeList::Merge merge;
+      const bool good = read_merge(scanner, merge);
+      lists.unescaped.resize(unescaped);  // without those of the merge
+      return good;
+    });
+    list = MergeList(text, std::move(block_positions), count);
+    return valid;
   };
   bool model = false, vocabulary = false, merged = false;
   const auto model_field = [&](std::string_view key) {
@@ -250,19 +251,11 @@ std::optional<nlohmann::json> without_lists(std::string_view text, ModelLists& l
     if (key == "merges") return !std::exchange(merged, true) && read(lists.merges, "[]", merges);
     return scanner.skip();
   };
-  const auto field = [&](std::string_view key) {
+  const bool read_all = scanner.object([&](std::string_view key) {
     if (key != "model" || scanner.peek() != '{') return scanner.skip();
     return !std::exchange(model, true) && scanner.object(model_field);
-  };
-  bool valid = false, read_all = false;
-  parallel_for(0, 2, 1, [&](std::int64_t task, std::int64_t) {
-    if (task == 0) {
-      read_all = scanner.object(field);
-    } else {
-      valid = find_invalid_utf8(text) == text.npos;
-    }
   });
-  if (!valid || !read_all) return std::nullopt;
+  if (!read_all || find_invalid_utf8(text) != text.npos) return std::nullopt;
   rest.append(text.substr(copied));
   check_json_depth(rest, "tokenizer.json");
   auto content = nlohmann::json::parse(rest, nullptr, false);

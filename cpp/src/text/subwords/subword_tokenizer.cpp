@@ -64,11 +64,10 @@ std::size_t end_of_characters(std::string_view text, std::int64_t count) {
 }  // namespace
 
 struct SubwordTokenizer::Parts {
-  static std::shared_ptr<const Parts> read(std::string_view text, std::shared_ptr<const void> keep) {
+  static std::shared_ptr<const Parts> read(std::string text) {
     auto parts = without_tree(text);
     if (parts == nullptr) parts = std::make_shared<Parts>(parsed(text), ModelLists());
-    parts->json = text;
-    parts->keep = std::move(keep);
+    parts->json = std::move(text);
     return parts;
   }
   /// Reads large lists without a tree. Null if the model has an error, which a tree describes.
@@ -149,8 +148,7 @@ struct SubwordTokenizer::Parts {
     }
   }
 
-  std::string_view json;
-  std::shared_ptr<const void> keep;  // memory of json
+  std::string json;
   SubwordNormalizers normalizers;
   SubwordPreTokenizers pre_tokenizers;
   std::unique_ptr<const SubwordModel> model;
@@ -181,15 +179,7 @@ SubwordTokenizer::SubwordTokenizer(std::shared_ptr<const Parts> parts, const Sub
 
 std::shared_ptr<const SubwordTokenizer> SubwordTokenizer::from_json(std::string json,
                                                                     const SubwordOptions& options) {
-  const auto text = std::make_shared<const std::string>(std::move(json));
-  return from_json(*text, text, options);
-}
-
-std::shared_ptr<const SubwordTokenizer> SubwordTokenizer::from_json(std::string_view json,
-                                                                    std::shared_ptr<const void> keep,
-                                                                    const SubwordOptions& options) {
-  return std::shared_ptr<const SubwordTokenizer>(
-      new SubwordTokenizer(Parts::read(json, std::move(keep)), options));
+  return std::shared_ptr<const SubwordTokenizer>(new SubwordTokenizer(Parts::read(std::move(json)), options));
 }
 
 std::shared_ptr<const SubwordTokenizer> SubwordTokenizer::with_options(const SubwordOptions& options) const {
@@ -247,7 +237,7 @@ std::int64_t SubwordTokenizer::median_characters() const {
 
 const std::string& SubwordTokenizer::truncation() const { return parts_->truncation; }
 std::int32_t SubwordTokenizer::unknown_id() const { return parts_->model->unknown_id(); }
-std::string_view SubwordTokenizer::json() const { return parts_->json; }
+const std::string& SubwordTokenizer::json() const { return parts_->json; }
 
 bool SubwordTokenizer::operator==(const SubwordTokenizer& other) const {
   return this == &other || (options() == other.options() && json() == other.json());
