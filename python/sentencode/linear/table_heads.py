@@ -19,7 +19,7 @@ from ..labels import (
     scores,
 )
 
-__all__ = ["SIDES", "checked_head", "table_labels"]
+__all__ = ["SIDES", "checked_head", "head_config", "table_labels"]
 
 Floats = npt.NDArray[np.float32]
 
@@ -32,12 +32,22 @@ _HEADS: dict[str, dict[str, Any]] = {  # options and their defaults
 SIDES = {"Classifier": (1, 2), "CosineRegression": (2,), "MultipleNegatives": (2,), "RowRegression": (1,)}
 
 
+def head_config(head: Any) -> Any:
+    """Return the dict of a head: its `kind`, and options that are not the defaults of a neural encoder's."""
+    if isinstance(head, str):
+        return {"kind": head}
+    if not hasattr(head, "to_config"):
+        return head
+    config, defaults = head.to_config(), type(head)().to_config()
+    return {name: value for name, value in config.items() if name == "kind" or value != defaults[name]}
+
+
 def checked_head(head: Any) -> tuple[str, dict[str, Any]]:
-    """Return the kind and the options of a head, a name or a dict of both; errors if they are invalid."""
-    config = {"kind": head} if isinstance(head, str) else head
+    """Return the kind and the options of a head, as `TrainedAverage` takes it; errors if they are invalid."""
+    config = head_config(head)
     if not isinstance(config, Mapping):
         raise TypeError(
-            "TrainedAverage: head must be a name, or a dict such as "
+            "TrainedAverage: head must be a name, a head of the neural encoders, or a dict such as "
             '{"kind": "Classifier", "class_weight": "balanced"}, got '
             f"{head!r:.60} ({type(head).__name__})"
         )

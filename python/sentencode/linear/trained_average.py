@@ -20,7 +20,7 @@ from ..text.sides import is_empty, sides_of
 from ..text.tokenizer import Tokenizer
 from ..vectors import Vectors, WordVectors
 from .base import LinearEncoder
-from .table_heads import SIDES, checked_head, table_labels
+from .table_heads import SIDES, checked_head, head_config, table_labels
 from .table_report import TableReport, planned, unknown_advice
 from .table_training import Split, TableTraining, Trial
 
@@ -52,9 +52,10 @@ class TrainedAverage(LinearEncoder):
     Args:
         vectors: Initial word vectors, as for `Average`; or an `Average`, `SIF` or `USIF`, whose weights and
             directions are multiplied into its vectors, and whose tokenizer is used.
-        head: Name of the head, or a dict of its `kind` and options. "Classifier": `class_weight` (None,
-            "balanced", or weights by class). "CosineRegression": `low` and `high`, the scores of the cosines
-            0 and 1. "MultipleNegatives": `scale` of the cosines (20). "RowRegression" has none.
+        head: Name of the head, or a dict of its `kind` and options, or such a head of the neural encoders.
+            "Classifier": `class_weight` (None, "balanced", or weights by class). "CosineRegression": `low`
+            and `high`, the scores of the cosines 0 and 1. "MultipleNegatives": `scale` of the cosines (20).
+            "RowRegression" has none.
         tokenizer: As for `Average`.
         lowercase: As for `Average`.
         normalize: Whether to divide each embedding by its norm. None: as the encoder in `vectors` does, or
@@ -103,7 +104,7 @@ class TrainedAverage(LinearEncoder):
         self,
         vectors: Vectors | LinearEncoder,
         *,
-        head: str | Mapping[str, Any] = "Classifier",
+        head: Any = "Classifier",
         tokenizer: Any = "auto",
         lowercase: bool | Literal["auto"] = "auto",
         normalize: bool | None = None,
@@ -257,7 +258,8 @@ class TrainedAverage(LinearEncoder):
 
     @property
     def _estimator_type(self) -> Literal["classifier", "regressor"] | None:
-        kind = self.head.get("kind") if isinstance(self.head, Mapping) else self.head
+        config = head_config(self.head)
+        kind = config.get("kind") if isinstance(config, Mapping) else None
         return {"Classifier": "classifier", "CosineRegression": "regressor"}.get(cast("str", kind))  # type: ignore[return-value]
 
     # Parameters

@@ -184,6 +184,18 @@ def test_scores_of_pairs(tmp_path):
     np.testing.assert_array_equal(se.load(tmp_path / "file").predict(others), encoder.predict(others))
 
 
+def test_heads_of_neural_encoders():
+    pytest.importorskip("torch")
+    pairs, y = [("x1", "x1"), ("x1", "x2")] * 10, [5, 0] * 10
+    encoder = se.TrainedAverage(VECTORS, head=se.CosineRegression(high=5.0), max_epochs=2).fit(pairs, y)
+    named = {"kind": "CosineRegression", "high": 5.0}
+    expected = se.TrainedAverage(VECTORS, head=named, max_epochs=2).fit(pairs, y)
+    np.testing.assert_array_equal(encoder.predict(pairs), expected.predict(pairs))
+    assert encoder._estimator_type == "regressor"
+    with pytest.raises(ValueError, match="Classifier has no option 'hidden'"):
+        se.TrainedAverage(VECTORS, head=se.Classifier(hidden=8)).fit(["x1", "x2"], [0, 1])
+
+
 def test_negatives():
     rng = np.random.default_rng(1)
 
@@ -375,7 +387,7 @@ def test_warns_if_nothing_is_learnt():
     [
         ({"head": "Triplet"}, (["x1"], [0]), "head must be one of Classifier, CosineRegression"),
         ({"head": {"kind": "Classifier", "layers": 1}}, (["x1"], [0]), "Classifier has no option 'layers'"),
-        ({"head": 3}, (["x1"], [0]), r"head must be a name, or a dict such as .*, got 3 \(int\)"),
+        ({"head": 3}, (["x1"], [0]), r"head must be a name, .* or a dict such as .*, got 3 \(int\)"),
         ({"head": {"kind": "CosineRegression", "high": 0}}, ([("x1", "x2")], [0]), "high must be more than"),
         ({"head": "CosineRegression"}, (["x1", "x2"], [0, 1]), "CosineRegression learns from examples of 2"),
         ({"head": "MultipleNegatives"}, ([("x1", "x2")], [0]), "trained without labels: y must be None"),
