@@ -72,7 +72,11 @@ def recognised(path: Path) -> StaticFolder:
         raise FormatError(f"{path}: several models, {listed}: pass the folder or the file of one")
     expected = "model.safetensors and tokenizer.json with config.json (model2vec) or modules.json "
     expected += "(sentence-transformers), or WordLlama's files"
-    if (path / _PICKLED).exists():
+    if (path / _WEIGHTS).exists():
+        expected = f"config.json (model2vec) or modules.json (sentence-transformers) next to {_WEIGHTS}"
+    elif weights := _weights_of_wordllama(path):
+        expected = f"{_wordllama_tokenizer(weights[0])} for {weights[0].name} (WordLlama)"
+    elif (path / _PICKLED).exists():
         expected = f"model.safetensors; {_PICKLED} may contain code: convert it to safetensors"
     raise FormatError(f"{path}: not a static embedding model; expected {expected}")
 
@@ -82,8 +86,7 @@ def _models(folder: Path) -> Iterator[StaticFolder]:
         yield _sentence_transformers(folder)
     elif (folder / "config.json").exists():
         yield _model2vec(folder)
-    weights = folder / "weights" if (folder / "weights").is_dir() else folder
-    yield from map(_wordllama, filter(is_wordllama, sorted(weights.glob("*.safetensors"))))
+    yield from map(_wordllama, filter(is_wordllama, _weights_of_wordllama(folder)))
 
 
 def weights_of(folder: Path) -> str:
@@ -213,9 +216,18 @@ def checked_count(path: Path, field: str, count: Any, expected: str) -> int:
 
 def is_wordllama(path: Path) -> bool:
     """Whether a file has a name of WordLlama's weights, and its tokenizer is there."""
+    return _has_dimension(path) and _wordllama_tokenizer(path).is_file()
+
+
+def _has_dimension(path: Path) -> bool:
+    """Whether a name is that of WordLlama's weights, as l2_supercat_256.safetensors."""
     name, _, dim = path.stem.rpartition("_")
-    named = path.suffix == ".safetensors" and name != "" and dim.isascii() and dim.isdecimal()
-    return named and _wordllama_tokenizer(path).is_file()
+    return path.suffix == ".safetensors" and name != "" and dim.isascii() and dim.isdecimal()
+
+
+def _weights_of_wordllama(folder: Path) -> list[Path]:
+    weights = folder / "weights" if (folder / "weights").is_dir() else folder
+    return [path for path in sorted(weights.glob("*.safetensors")) if _has_dimension(path)]
 
 
 def _wordllama_tokenizer(weights: Path) -> Path:

@@ -35,9 +35,14 @@ def test_missing_files(tmp_path, name):
     folder = write_model2vec(tmp_path / "model")
     (folder / name).unlink()
     refused(folder, name, "missing", error=FileNotFoundError)
+    (folder / "config.json").unlink(missing_ok=True)
+    if name == "tokenizer.json":
+        refused(folder, "expected config.json (model2vec) or modules.json (sentence-transformers)")
     refused(tmp_path, "not a static embedding model")
     (tmp_path / "pytorch_model.bin").write_bytes(pickle.dumps({}))
     refused(tmp_path, "may contain code")
+    (tmp_path / "words_4.safetensors").touch()
+    refused(tmp_path, "words_tokenizer_config.json for words_4.safetensors (WordLlama)")
 
 
 @pytest.mark.parametrize(
