@@ -155,6 +155,7 @@ FAMILY = Family(
         **{name: name.partition(" ")[0] for name in _LOCAL},
         **{f"en-{corpus} bleu dev": "BLEU dev" for corpus in CORPORA},
         **{f"en-{corpus} bleu": "BLEU test" for corpus in CORPORA},
+        "en-cs manual_wins": "manual > others",
         "SICKEntailment accuracy": "SICK-E",
         "SICKRelatedness pearson": "SICK-R, learnt",
         "STSBenchmark pearson": "STSB, learnt",
