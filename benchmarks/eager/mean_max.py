@@ -23,8 +23,8 @@ class Positions(nn.Module):
         positions = torch.arange(x.shape[1], device=x.device)
         if self.weight is not None:
             return self.weight[positions.clamp_max(len(self.weight) - 1)]
-        dimension = torch.arange(self.features, device=x.device)
-        angle = positions[:, None].double() / 10000.0 ** ((dimension - dimension % 2) / self.features)
+        dimension = torch.arange(self.features, device=x.device).double()
+        angle = positions[:, None] / 10000.0 ** ((dimension - dimension % 2) / self.features)
         return torch.where(dimension % 2 == 0, angle.sin(), angle.cos()).to(x.dtype)
 
 
