@@ -36,7 +36,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--sentences", type=Path, required=True)
-    parser.add_argument("--rows", type=Path, help="where the first rows are written; default: read the bytes")
+    parser.add_argument("--rows", type=Path, help="where the first rows are written; None: only reads files")
     args = parser.parse_args()
     files = [path for path in args.folder.rglob("*") if path.is_file()]
     with args.sentences.open(encoding="utf-8") as lines:

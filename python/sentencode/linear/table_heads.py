@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -33,13 +34,14 @@ SIDES = {"Classifier": (1, 2), "CosineRegression": (2,), "MultipleNegatives": (2
 
 
 def head_config(head: Any) -> Any:
-    """Return the dict of a head: its `kind`, and options that are not the defaults of a neural encoder's."""
+    """Return a name, or a head of the neural encoders, as a dict of its kind and changed options."""
     if isinstance(head, str):
         return {"kind": head}
-    if not hasattr(head, "to_config"):
+    if not is_dataclass(head) or isinstance(head, type):
         return head
-    config, defaults = head.to_config(), type(head)().to_config()
-    return {name: value for name, value in config.items() if name == "kind" or value != defaults[name]}
+    options = {field.name: (getattr(head, field.name), field.default) for field in fields(head)}
+    changed = {name: value for name, (value, default) in options.items() if value != default}
+    return {"kind": type(head).__name__, **changed}
 
 
 def checked_head(head: Any) -> tuple[str, dict[str, Any]]:

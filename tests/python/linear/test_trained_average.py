@@ -194,6 +194,8 @@ def test_heads_of_neural_encoders():
     assert encoder._estimator_type == "regressor"
     with pytest.raises(ValueError, match="Classifier has no option 'hidden'"):
         se.TrainedAverage(VECTORS, head=se.Classifier(hidden=8)).fit(["x1", "x2"], [0, 1])
+    with pytest.raises(TypeError, match="head must be a name"):
+        se.TrainedAverage(VECTORS, head=se.Classifier).fit(["x1", "x2"], [0, 1])
 
 
 def test_negatives():
