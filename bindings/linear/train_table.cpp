@@ -34,17 +34,21 @@ std::vector<T> vector_of(const Numbers<T>& numbers) {
 void bind_train_table(py::module_& m) {
   py::class_<TableHead, std::shared_ptr<TableHead>>(m, "TableHead", "A loss on averaged word vectors.")
       .def(py::init([](std::string_view kind, std::int64_t dim, std::int64_t sides, std::int64_t outputs,
-                       double unit, double scale, double pair_scale) {
+                       double unit, double scale, double pair_scale, double margin,
+                       std::string_view distance) {
              return TableHead({.kind = parse_enum<HeadKind>(kind),
                                .dim = dim,
                                .sides = sides,
                                .outputs = outputs,
                                .unit = unit,
                                .scale = scale,
-                               .pair_scale = pair_scale});
+                               .pair_scale = pair_scale,
+                               .margin = margin,
+                               .distance = parse_enum<Distance>(distance)});
            }),
            py::arg("kind"), py::kw_only(), py::arg("dim"), py::arg("sides"), py::arg("outputs") = 0,
-           py::arg("unit") = 1, py::arg("scale") = 20, py::arg("pair_scale") = 1)
+           py::arg("unit") = 1, py::arg("scale") = 20, py::arg("pair_scale") = 1, py::arg("margin") = 0.2,
+           py::arg("distance") = "cosine")
       .def_property(
           "weights", [](const TableHead& self) { return array_of(self.weights()); },
           [](TableHead& self, const Numbers<float>& weights) {
@@ -58,7 +62,9 @@ void bind_train_table(py::module_& m) {
                                return py::dict(py::arg("kind") = name_of(o.kind), py::arg("dim") = o.dim,
                                                py::arg("sides") = o.sides, py::arg("outputs") = o.outputs,
                                                py::arg("unit") = o.unit, py::arg("scale") = o.scale,
-                                               py::arg("pair_scale") = o.pair_scale);
+                                               py::arg("pair_scale") = o.pair_scale,
+                                               py::arg("margin") = o.margin,
+                                               py::arg("distance") = name_of(o.distance));
                              })
       .def(
           "predict",
@@ -66,7 +72,7 @@ void bind_train_table(py::module_& m) {
             const WithoutGil released;
             return self.predict(u);
           },
-          py::arg("u"), "Probabilities, embeddings [B, K], or cosines [B, 1].")
+          py::arg("u"), "Probabilities, embeddings [B, K], cosines or differences [B, 1].")
       .def(
           "loss",
           [](const TableHead& self, const std::vector<Matrix>& u, const Matrix& y) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "one_blas_thread.h"
@@ -17,11 +18,36 @@ Matrix unit_rows(const Matrix& u, Vector& lengths) {
   return u.array().colwise() / (lengths.array() > 0).select(lengths.array(), 1.0F);
 }
 
+std::vector<Matrix> unit_rows(std::span<const Matrix> u, std::vector<Vector>& lengths) {
+  std::vector<Matrix> unit;
+  for (const Matrix& side : u) unit.push_back(unit_rows(side, lengths.emplace_back()));
+  return unit;
+}
+
+Vector row_products(const Matrix& a, const Matrix& b) { return a.cwiseProduct(b).rowwise().sum(); }
+
 /// The gradient with respect to u of a loss whose gradient with respect to u / |u| is g; 0 where u is 0.
 Matrix through_unit_rows(const Matrix& g, const Matrix& unit, const Vector& lengths) {
-  const Vector along = g.cwiseProduct(unit).rowwise().sum();  // [B]
+  const Vector along = row_products(g, unit);  // [B]
   const Vector inverse = (lengths.array() > 0).select(lengths.array().inverse(), 0.0F);
   return inverse.asDiagonal() * (g - along.asDiagonal() * unit);  // [B, D]
+}
+
+/// Sentences of an example, at least and at most.
+std::pair<std::int64_t, std::int64_t> sides_of(HeadKind kind) {
+  switch (kind) {
+    case HeadKind::classifier:
+      return {1, 2};
+    case HeadKind::cosine_regression:
+      return {2, 2};
+    case HeadKind::multiple_negatives:
+      return {2, 3};
+    case HeadKind::row_regression:
+      return {1, 1};
+    case HeadKind::triplet:
+      return {3, 3};
+  }
+  throw InvalidInput("unknown head");
 }
 
 /// Rows of scores become log-probabilities.
@@ -33,10 +59,8 @@ void log_softmax(Matrix& s) {
 }  // namespace
 
 TableHead::TableHead(const TableHeadOptions& options) : options_(options) {
-  const auto& [kind, d, sides, k, unit, scale, pair_scale] = options_;
-  const std::int64_t least =
-      kind == HeadKind::cosine_regression || kind == HeadKind::multiple_negatives ? 2 : 1;
-  const std::int64_t most = kind == HeadKind::row_regression ? 1 : 2;
+  const auto& [kind, d, sides, k, unit, scale, pair_scale, margin, distance] = options_;
+  const auto [least, most] = sides_of(kind);
   ST_CHECK(d >= 1, InvalidInput, "dim must be at least 1, got ", d);
   ST_CHECK(sides >= least && sides <= most, InvalidInput, name_of(kind), " has examples of ",
            least == most ? concat(least) : concat(least, " or ", most), " sentences, got ", sides);
@@ -46,6 +70,7 @@ TableHead::TableHead(const TableHeadOptions& options) : options_(options) {
            "unit and scale must be positive, got ", unit, " and ", scale);
   ST_CHECK(std::isfinite(pair_scale) && pair_scale > 0, InvalidInput, "pair_scale must be positive, got ",
            pair_scale);
+  ST_CHECK(std::isfinite(margin) && margin >= 0, InvalidInput, "margin must be at least 0, got ", margin);
   weights_ = Vector::Zero(options_.size());
 }
 
@@ -90,41 +115,68 @@ double TableHead::scores_loss(Matrix& s, const Matrix& y) const {
   return loss;
 }
 
-double TableHead::cosines_loss(std::span<const Matrix> u, const Matrix& y, std::span<Matrix> grad_u) const {
-  Vector lengths[2];
-  const Matrix unit[2] = {unit_rows(u[0], lengths[0]), unit_rows(u[1], lengths[1])};  // [B, D]
-  Matrix grad[2];                                                                     // of `unit`
-  double loss = 0;
-  if (options_.kind == HeadKind::cosine_regression) {
-    ST_CHECK(y.rows() == u[0].rows() && y.cols() == 1, InvalidInput, "targets must be [", u[0].rows(),
-             ", 1], got [", y.rows(), ", ", y.cols(), "]");
-    const Vector residual = unit[0].cwiseProduct(unit[1]).rowwise().sum() - y.col(0);  // [B]
-    loss = residual.cast<double>().squaredNorm();
-    grad[0] = 2 * residual.asDiagonal() * unit[1];
-    grad[1] = 2 * residual.asDiagonal() * unit[0];
-  } else {
-    const auto scale = static_cast<float>(options_.scale);
-    Matrix s = Matrix::Zero(u[0].rows(), u[0].rows());  // [B, B]
-    gemm<float>(Op::none, Op::transpose, scale, unit[0], unit[1], 0.0F, s);
-    log_softmax(s);
-    loss = -s.diagonal().cast<double>().sum();
-    s = s.array().exp();
-    s.diagonal().array() -= 1;  // p - 1[i = j]
-    for (Matrix& g : grad) g = Matrix::Zero(u[0].rows(), options_.dim);
-    gemm<float>(Op::none, Op::none, scale, s, unit[1], 0.0F, grad[0]);
-    gemm<float>(Op::transpose, Op::none, scale, s, unit[0], 0.0F, grad[1]);
+bool TableHead::compares_units() const {
+  return options_.kind != HeadKind::triplet || options_.distance == Distance::cosine;
+}
+
+double TableHead::cosines_loss(std::span<const Matrix> x, const Matrix& y, std::span<Matrix> grad) const {
+  ST_CHECK(y.rows() == x[0].rows() && y.cols() == 1, InvalidInput, "targets must be [", x[0].rows(),
+           ", 1], got [", y.rows(), ", ", y.cols(), "]");
+  const Vector residual = row_products(x[0], x[1]) - y.col(0);  // [B]
+  grad[0] = 2 * residual.asDiagonal() * x[1];
+  grad[1] = 2 * residual.asDiagonal() * x[0];
+  return residual.cast<double>().squaredNorm();
+}
+
+double TableHead::ranking_loss(std::span<const Matrix> x, std::span<Matrix> grad) const {
+  const Eigen::Index b = x[0].rows(), others = std::ssize(x) - 1;
+  const auto scale = static_cast<float>(options_.scale);
+  Matrix s(b, others * b);  // of all second sentences, and of all third ones
+  for (Eigen::Index j = 0; j < others; ++j) {
+    gemm<float>(Op::none, Op::transpose, scale, x[0], x[j + 1], 0.0F, s.middleCols(j * b, b));
   }
-  for (std::size_t side = 0; side < grad_u.size(); ++side) {
-    grad_u[side] = through_unit_rows(grad[side], unit[side], lengths[side]);
+  log_softmax(s);
+  const double loss = -s.diagonal().cast<double>().sum();
+  s = s.array().exp();
+  s.diagonal().array() -= 1;  // p - 1[i = j]
+  grad[0].setZero(b, options_.dim);
+  for (Eigen::Index j = 0; j < others; ++j) {
+    const auto p = s.middleCols(j * b, b);  // [B, B]
+    gemm<float>(Op::none, Op::none, scale, p, x[j + 1], 1.0F, grad[0]);
+    grad[j + 1].resize(b, options_.dim);
+    gemm<float>(Op::transpose, Op::none, scale, p, x[0], 0.0F, grad[j + 1]);
   }
   return loss;
+}
+
+Vector TableHead::differences(std::span<const Matrix> x) const {
+  if (compares_units()) return row_products(x[0], x[1]) - row_products(x[0], x[2]);
+  return (x[0] - x[2]).rowwise().norm() - (x[0] - x[1]).rowwise().norm();
+}
+
+double TableHead::triplet_loss(std::span<const Matrix> x, std::span<Matrix> grad) const {
+  const Vector loss = (static_cast<float>(options_.margin) - differences(x).array()).max(0.0F);  // [B]
+  const Vector pull = (loss.array() > 0).cast<float>(), push = -pull;
+  if (compares_units()) {
+    grad[1] = push.asDiagonal() * x[0];
+    grad[2] = pull.asDiagonal() * x[0];
+    grad[0] = pull.asDiagonal() * (x[2] - x[1]);
+  } else {
+    Vector distance;
+    grad[1] = pull.asDiagonal() * unit_rows(x[1] - x[0], distance);
+    grad[2] = push.asDiagonal() * unit_rows(x[2] - x[0], distance);
+    grad[0] = -grad[1] - grad[2];
+  }
+  return loss.cast<double>().sum();
 }
 
 Matrix TableHead::predict(std::span<const Matrix> u) const {
   check(u);
   if (!options_.has_weights()) {
-    Vector lengths;
-    return unit_rows(u[0], lengths).cwiseProduct(unit_rows(u[1], lengths)).rowwise().sum();  // [B, 1]
+    std::vector<Vector> lengths;
+    const std::vector<Matrix> units = compares_units() ? unit_rows(u, lengths) : std::vector<Matrix>();
+    const std::span<const Matrix> x = units.empty() ? u : units;
+    return options_.kind == HeadKind::triplet ? differences(x) : row_products(x[0], x[1]);  // [B]
   }
   Matrix s = scores(features(u));
   if (options_.kind == HeadKind::classifier) {
@@ -137,7 +189,19 @@ Matrix TableHead::predict(std::span<const Matrix> u) const {
 double TableHead::loss(std::span<const Matrix> u, const Matrix& y, std::span<Matrix> grad_u,
                        Vector* grad_weights) const {
   check(u);
-  if (!options_.has_weights()) return cosines_loss(u, y, grad_u);
+  if (!options_.has_weights()) {
+    std::vector<Vector> lengths;
+    const std::vector<Matrix> units = compares_units() ? unit_rows(u, lengths) : std::vector<Matrix>();
+    const std::span<const Matrix> x = units.empty() ? u : units;
+    std::vector<Matrix> grad(u.size());  // of x
+    const double loss = options_.kind == HeadKind::cosine_regression ? cosines_loss(x, y, grad)
+                        : options_.kind == HeadKind::triplet         ? triplet_loss(x, grad)
+                                                                     : ranking_loss(x, grad);
+    for (std::size_t side = 0; side < grad_u.size(); ++side) {
+      grad_u[side] = units.empty() ? grad[side] : through_unit_rows(grad[side], units[side], lengths[side]);
+    }
+    return loss;
+  }
   const std::int64_t f = options_.features(), k = options_.outputs;
   const Matrix x = features(u);  // [B, F]
   Matrix s = scores(x);

@@ -23,6 +23,10 @@ void TrainedAverage::write(ModelContents& contents, const SaveOptions&) const {
   contents.config["outputs"] = o.outputs;
   contents.config["unit"] = o.unit;
   contents.config["scale"] = o.scale;
+  if (o.kind == HeadKind::triplet) {
+    contents.config["margin"] = o.margin;
+    contents.config["distance"] = name_of(o.distance);
+  }
   if (o.pair_scale != 1) contents.config["pair_scale"] = o.pair_scale;
   if (o.has_weights()) contents.add("head", Vector(head_.weights()));
 }
@@ -40,6 +44,10 @@ std::unique_ptr<TrainedAverage> TrainedAverage::load(const SavedModel& saved) {
                            .unit = number("unit"),
                            .scale = number("scale"),
                            .pair_scale = saved.config.contains("pair_scale") ? number("pair_scale") : 1};
+  if (options.kind == HeadKind::triplet) {
+    options.margin = number("margin");
+    options.distance = saved.enum_option<Distance>();
+  }
   saved.finish_config();
   WeightedWords words = saved.words();
   options.dim = words.dim();

@@ -132,14 +132,12 @@ class DictRep(LinearEncoder):
                 f"DictRep: none of the {len(words)} defined words has a vector, such as {words[:3]!r:.60}"
             )
         targets = table.matrix([spelled[i] for i in known]).astype(np.float32)
-        # Of length sqrt(dim), so that elements are about 1, as the learning rate of the map expects.
-        scale = np.float32(np.sqrt(table.dim))
-        targets *= scale / np.maximum(np.linalg.norm(targets, axis=1, keepdims=True), 1e-9)
+        targets /= np.maximum(np.linalg.norm(targets, axis=1, keepdims=True), 1e-9)
         trained.fit([definitions[i] for i in known], targets, show_progress_bar=show_progress_bar)
         # The mean of W x + b over the words is W mean(x) + b.
         rows = trained._model.head.predict([trained._fitted_vectors._core.rows(np.arange(len(table)))])
         oov: Literal["skip", "zero"] = "skip" if table.oov == "skip" else "zero"
-        mapped = WordVectors.from_array(table.words, rows / scale, table.counts, oov=oov)
+        mapped = WordVectors.from_array(table.words, rows, table.counts, oov=oov)
         tokenizer = trained.tokenizer_
         core = tokenizer.core(lowercase=not table.cased)
         self._resolved = self.vectors, table

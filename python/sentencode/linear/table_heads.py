@@ -20,7 +20,7 @@ from ..labels import (
     scores,
 )
 
-__all__ = ["SIDES", "checked_head", "head_config", "table_labels"]
+__all__ = ["SIDES", "UNLABELLED", "checked_head", "head_config", "table_labels"]
 
 Floats = npt.NDArray[np.float32]
 
@@ -29,8 +29,13 @@ _HEADS: dict[str, dict[str, Any]] = {  # options and their defaults
     "CosineRegression": {"low": 0.0, "high": 1.0},
     "MultipleNegatives": {"scale": 20.0},
     "RowRegression": {},
+    "Triplet": {"margin": 0.2, "distance": "cosine"},
 }
-SIDES = {"Classifier": (1, 2), "CosineRegression": (2,), "MultipleNegatives": (2,), "RowRegression": (1,)}
+SIDES = {
+    **{"Classifier": (1, 2), "CosineRegression": (2,), "MultipleNegatives": (2, 3)},
+    **{"RowRegression": (1,), "Triplet": (3,)},
+}
+UNLABELLED = ("MultipleNegatives", "Triplet")
 
 
 def head_config(head: Any) -> Any:
@@ -71,6 +76,12 @@ def checked_head(head: Any) -> tuple[str, dict[str, Any]]:
         raise ValueError(f"head: high must be more than low={options['low']!r}, got {options['high']!r}")
     if "scale" in options:
         checked_float("head: scale", options["scale"], 0, above=True)
+    if "margin" in options:
+        checked_float("head: margin", options["margin"], 0)
+        if options["distance"] not in ("euclidean", "cosine"):
+            raise ValueError(
+                f"head: distance must be 'euclidean' or 'cosine', got {options['distance']!r:.40}"
+            )
     return kind, options
 
 
@@ -87,9 +98,9 @@ def table_labels(
         what: Name of the labels in errors.
         learnt: Classes or number of columns of the training labels; None for these.
     """
-    if kind == "MultipleNegatives":
+    if kind in UNLABELLED:
         if y is not None:
-            raise ValueError(f"MultipleNegatives is trained without labels: {what} must be None")
+            raise ValueError(f"{kind} is trained without labels: {what} must be None")
         return np.zeros((count, 0), np.float32), None
     if y is None:
         raise ValueError(f"TrainedAverage: {kind} needs labels: {what} is None")

@@ -20,7 +20,7 @@ from ..text.sides import is_empty, sides_of
 from ..text.tokenizer import Tokenizer
 from ..vectors import Vectors, WordVectors
 from .base import LinearEncoder
-from .table_heads import SIDES, checked_head, head_config, table_labels
+from .table_heads import SIDES, UNLABELLED, checked_head, head_config, table_labels
 from .table_report import TableReport, planned, unknown_advice
 from .table_training import Split, TableTraining, Trial
 
@@ -46,7 +46,8 @@ class TrainedAverage(LinearEncoder):
 
     Heads have the names of those of neural encoders. "Classifier" learns the classes of sentences, or of
     pairs by `[a / 10; b / 10; |a - b|; a * b / 10]`; "CosineRegression" the scores of pairs;
-    "MultipleNegatives" ranks the partners of sentences above those of others in the batch (pairs without
+    "MultipleNegatives" ranks the partners of sentences above those of others in the batch, and above the
+    third sentences of triples; "Triplet" makes a sentence closer to the second than to the third (both: no
     labels); "RowRegression" maps embeddings linearly to those of another encoder.
 
     Args:
@@ -55,6 +56,7 @@ class TrainedAverage(LinearEncoder):
         head: Name of the head, or a dict of its `kind` and options, or such a head of the neural encoders.
             "Classifier": `class_weight` (None, "balanced", or weights by class). "CosineRegression": `low`
             and `high`, the scores of the cosines 0 and 1. "MultipleNegatives": `scale` of the cosines (20).
+            "Triplet": `margin` (0.2) and `distance` ("cosine" or "euclidean").
             "RowRegression" has none.
         tokenizer: As for `Average`.
         lowercase: As for `Average`.
@@ -79,6 +81,7 @@ class TrainedAverage(LinearEncoder):
         classes_: Classes of a classifier, sorted.
         trial_: How the model was trained: `loss` and `accuracy` on held-out examples, `epochs` (0: the
             vectors are the initial ones), `word_dropout` and `c`, the inverse penalty of the initial head.
+            The loss of "RowRegression" is in multiples of the targets' mean square.
         trials_: The same for all that was tried. Both are not saved in files.
 
     Example:
@@ -143,10 +146,11 @@ class TrainedAverage(LinearEncoder):
         If it is interrupted (Ctrl-C), the encoder has the best model so far, unless there is none yet.
 
         Args:
-            sentences: Sentences; or pairs: tuples, an array or a data frame with two columns.
-            y: Labels: classes, scores, embeddings [n, d] of another encoder, or None for "MultipleNegatives".
-            valid: Validation examples instead of a held-out share: a tuple of sentences and labels, or pairs
-                for "MultipleNegatives". They are not trained on.
+            sentences: Sentences; or pairs or triples: tuples, an array or a data frame with as many columns.
+            y: Labels: classes, scores, embeddings [n, d] of another encoder; None for "MultipleNegatives"
+                and "Triplet".
+            valid: Validation examples instead of a held-out share: a tuple of sentences and labels, or,
+                without labels, pairs or triples. They are not trained on.
             show_progress_bar: Whether to show a progress bar, and lines with the plan and the result. None:
                 if the logger "sentencode" shows information, or, after a second, in a terminal or a notebook.
 
@@ -211,7 +215,9 @@ class TrainedAverage(LinearEncoder):
         return self._outputs(sentences)
 
     def predict(self, sentences: Any) -> npt.NDArray[Any]:
-        """Return classes, scores, cosines of pairs, or embeddings of the other encoder.
+        """Return classes, scores, cosines, or embeddings of the other encoder.
+
+        Of "Triplet": how much nearer the second sentence is than the third.
 
         Args:
             sentences: As in `fit`.
@@ -336,11 +342,11 @@ class TrainedAverage(LinearEncoder):
         labels, learnt = table_labels(kind, head, y, len(sides[0]), "y", None)
         held_out_sides = None
         if valid is not None:
-            if kind != "MultipleNegatives" and not (isinstance(valid, tuple) and len(valid) == 2):
+            if kind not in UNLABELLED and not (isinstance(valid, tuple) and len(valid) == 2):
                 raise TypeError(
                     f"fit: valid must be a tuple of sentences and their labels, got {type(valid).__name__}"
                 )
-            others, others_y = (valid, None) if kind == "MultipleNegatives" else valid
+            others, others_y = (valid, None) if kind in UNLABELLED else valid
             held_out_sides = sides_of(others, SIDES[kind])
             more, _ = table_labels(kind, head, others_y, len(held_out_sides[0]), "the y of valid", learnt)
             if len(held_out_sides) != len(sides):
@@ -361,6 +367,11 @@ class TrainedAverage(LinearEncoder):
             sides = [[*a, *b] for a, b in zip(sides, held_out_sides, strict=True)]
             labels = np.concatenate([labels, more])
             splits = [(np.arange(n), np.arange(n, len(sides[0])))]
+        # Elements of about 1, as the rate of the head and the tolerance of its fit expect.
+        unit = 1.0
+        if kind == "RowRegression":
+            unit = float(np.sqrt(np.mean(np.square(labels, dtype=np.float64)))) or 1.0
+            labels = labels / unit
 
         core = tokenizer.core(lowercase=not initial.cased)
         looked_up = [initial._core.lookup(core, tokenizer.prepare(side)) for side in sides]
@@ -386,6 +397,7 @@ class TrainedAverage(LinearEncoder):
                     "sides": len(sides),
                     "outputs": outputs,
                     "scale": head.get("scale", 1.0),
+                    **{name: head[name] for name in ("margin", "distance") if name in head},
                     "pair_scale": _PAIR_SCALE if kind == "Classifier" and len(sides) == 2 else 1.0,
                 },
                 options,
@@ -400,7 +412,7 @@ class TrainedAverage(LinearEncoder):
                 training.run(splits, dropouts, refit=valid is None)
             finally:  # also if interrupted
                 if training.best is not None:
-                    self._adopt_trained(training, initial, listed, tokenizer, learnt)
+                    self._adopt_trained(training, initial, listed, tokenizer, learnt, unit)
         seconds = time.monotonic() - begin
         report = TableReport(training, self.trial_, labels if kind == "Classifier" else None, splits)
         say(shown.show and seconds >= shown.delay, f"{self._reported}: {report.result()}; {seconds:.1f} s")
@@ -445,17 +457,25 @@ class TrainedAverage(LinearEncoder):
             yield order[positions[positions < n]]
 
     def _adopt_trained(
-        self, training: TableTraining, initial: WordVectors, ids: Indices, tokenizer: Tokenizer, learnt: Any
+        self,
+        training: TableTraining,
+        initial: WordVectors,
+        ids: Indices,
+        tokenizer: Tokenizer,
+        learnt: Any,
+        unit: float,
     ) -> None:
-        """Makes the encoder fitted with the best model."""
+        """Makes the encoder fitted with the best model; `unit` is that of the labels of a regression."""
         assert training.best is not None
         best, vectors = training.best, initial
+        head = _core.TableHead(**best.head.config)
+        head.weights = best.head.weights * np.float32(unit)
         if best.table is not None:
             rows = initial._core.rows(np.arange(len(initial)))
             rows[ids] = best.table
             vectors = WordVectors.from_array(initial.words, rows, initial.counts).with_oov(initial.oov)  # type: ignore[arg-type]
         core = tokenizer.core(lowercase=not initial.cased)
-        model = _core.TrainedAverage(vectors._core, core, best.head, **self._options())
+        model = _core.TrainedAverage(vectors._core, core, head, **self._options())
         self._classes = learnt if isinstance(learnt, list) else None
         self.trial_, self.trials_ = best.trial, training.trials
         self._adopt(model, tokenizer)

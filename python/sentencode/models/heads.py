@@ -255,8 +255,8 @@ class Triplet(Head):
 
     Example:
         >>> import sentencode as se
-        >>> se.Triplet(distance="cosine", margin=0.5)
-        Triplet(margin=0.5, distance='cosine')
+        >>> se.Triplet()
+        Triplet(margin=0.2, distance='cosine')
     """
 
     sentences = (3,)

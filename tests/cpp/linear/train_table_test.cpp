@@ -41,6 +41,12 @@ VectorD slow_scores(const TableHeadOptions& o, const VectorD& w, const Rows& u) 
   return scores;
 }
 
+/// How much nearer the second embedding is to the first than the third is.
+double nearer(const TableHeadOptions& o, const Rows& u) {
+  if (o.distance == Distance::cosine) return cosine(u[0], u[1]) - cosine(u[0], u[2]);
+  return (u[0] - u[2]).norm() - (u[0] - u[1]).norm();
+}
+
 /// Sum of the losses of examples, whose embeddings are u[example][side].
 double slow_loss(const TableHeadOptions& o, const VectorD& w, const std::vector<Rows>& u, const MatrixD& y) {
   double sum = 0;
@@ -50,8 +56,14 @@ double slow_loss(const TableHeadOptions& o, const VectorD& w, const std::vector<
       sum += std::pow(cosine(u[i][0], u[i][1]) - y(row, 0), 2);
     } else if (o.kind == HeadKind::multiple_negatives) {
       double total = 0;
-      for (const Rows& other : u) total += std::exp(o.scale * cosine(u[i][0], other[1]));
+      for (const Rows& other : u) {
+        for (std::size_t side = 1; side < other.size(); ++side) {
+          total += std::exp(o.scale * cosine(u[i][0], other[side]));
+        }
+      }
       sum -= o.scale * cosine(u[i][0], u[i][1]) - std::log(total);
+    } else if (o.kind == HeadKind::triplet) {
+      sum += std::max(0.0, o.margin - nearer(o, u[i]));
     } else {
       const VectorD s = slow_scores(o, w, u[i]);
       if (o.kind == HeadKind::row_regression) {
@@ -94,6 +106,10 @@ const Case kCases[] = {
     {"classes of pairs", {.dim = 5, .sides = 2, .outputs = 2, .unit = 1.3, .pair_scale = 0.3}},
     {"cosines", {.kind = HeadKind::cosine_regression, .dim = 5, .sides = 2}},
     {"negatives", {.kind = HeadKind::multiple_negatives, .dim = 5, .sides = 2, .scale = 7}},
+    {"negatives of triples", {.kind = HeadKind::multiple_negatives, .dim = 5, .sides = 3, .scale = 7}},
+    {"triples by cosine", {.kind = HeadKind::triplet, .dim = 5, .sides = 3}},
+    {"triples",
+     {.kind = HeadKind::triplet, .dim = 5, .sides = 3, .margin = 0.5, .distance = Distance::euclidean}},
     {"rows", {.kind = HeadKind::row_regression, .dim = 5, .outputs = 4}}};
 
 class Random {
@@ -103,7 +119,7 @@ class Random {
   }
   /// Labels of n examples.
   Matrix y(const TableHeadOptions& o, Eigen::Index n) {
-    if (o.kind == HeadKind::multiple_negatives) return Matrix(n, 0);
+    if (o.kind == HeadKind::multiple_negatives || o.kind == HeadKind::triplet) return Matrix(n, 0);
     if (o.kind != HeadKind::classifier) return matrix(n, o.has_weights() ? o.outputs : 1);
     Matrix y = Matrix::Zero(n, o.outputs);
     for (Eigen::Index i = 0; i < n; ++i) {
@@ -184,20 +200,30 @@ TEST(TableHead, PredictsWhatItsLossCompares) {
         expected = slow_scores(o, head.weights().cast<double>(), rows[i]);
         if (o.kind == HeadKind::classifier) expected = expected.array().exp() / expected.array().exp().sum();
       } else {
-        expected[0] = cosine(rows[i][0], rows[i][1]);
+        expected[0] = o.kind == HeadKind::triplet ? nearer(o, rows[i]) : cosine(rows[i][0], rows[i][1]);
       }
-      EXPECT_LE(relative_error(predicted.row(static_cast<Eigen::Index>(i)).transpose(), expected), 1e-5);
+      EXPECT_LE(relative_error(predicted.row(static_cast<Eigen::Index>(i)).transpose(), expected), 1e-4);
     }
   }
 }
 
 TEST(TableHead, HasZeroGradientsForSentencesWithoutWords) {
-  const TableHead head({.kind = HeadKind::multiple_negatives, .dim = 3, .sides = 2});
-  const std::vector<Matrix> u(2, Matrix::Zero(4, 3));
-  std::vector<Matrix> grad(2);
-  EXPECT_NEAR(head.loss(u, Matrix(4, 0), grad), 4 * std::log(4.0), 1e-6);
-  EXPECT_TRUE(grad[0].isZero(0) && grad[1].isZero(0));
-  EXPECT_TRUE(head.predict(u).isZero(0));
+  const std::vector<Matrix> zeros(3, Matrix::Zero(4, 3));
+  for (const auto& [options, loss] :
+       {std::pair<TableHeadOptions, double>({.kind = HeadKind::multiple_negatives, .sides = 2},
+                                            std::log(4.0)),
+        {{.kind = HeadKind::multiple_negatives, .sides = 3}, std::log(8.0)},
+        {{.kind = HeadKind::triplet, .sides = 3}, 0.2},
+        {{.kind = HeadKind::triplet, .sides = 3, .margin = 1, .distance = Distance::euclidean}, 1.0}}) {
+    TableHeadOptions o = options;
+    o.dim = 3;
+    const TableHead head(o);
+    const std::span<const Matrix> u(zeros.data(), static_cast<std::size_t>(o.sides));
+    std::vector<Matrix> grad(u.size());
+    EXPECT_NEAR(head.loss(u, Matrix(4, 0), grad), 4 * loss, 1e-6);
+    for (const Matrix& g : grad) EXPECT_TRUE(g.isZero(0));
+    EXPECT_TRUE(head.predict(u).isZero(0));
+  }
 }
 
 TEST(TableHead, IsFittedToTheOptimumOfLogisticRegression) {
@@ -220,6 +246,8 @@ TEST(TableHead, RefusesOtherShapes) {
   EXPECT_THROW(TableHead({.kind = HeadKind::cosine_regression, .dim = 3}), InvalidInput);
   EXPECT_THROW(TableHead({.kind = HeadKind::row_regression, .dim = 3, .sides = 2, .outputs = 2}),
                InvalidInput);
+  EXPECT_THROW(TableHead({.kind = HeadKind::triplet, .dim = 3, .sides = 2}), InvalidInput);
+  EXPECT_THROW(TableHead({.kind = HeadKind::triplet, .dim = 3, .sides = 3, .margin = -1}), InvalidInput);
   const TableHead head({.dim = 3, .outputs = 2});
   EXPECT_THROW(head.predict(std::vector<Matrix>{Matrix(2, 4)}), InvalidInput);
   EXPECT_THROW(head.loss(std::vector<Matrix>{Matrix::Zero(2, 3)}, Matrix::Zero(2, 3)), InvalidInput);
@@ -375,7 +403,8 @@ TEST(TrainedAverage, IsSavedWithItsHead) {
   for (const TableHeadOptions& o :
        {TableHeadOptions{.dim = 4, .outputs = 3, .unit = 0.3},
         {.dim = 4, .sides = 2, .outputs = 3, .pair_scale = 0.2},
-        {.kind = HeadKind::multiple_negatives, .dim = 4, .sides = 2, .scale = 5}}) {
+        {.kind = HeadKind::multiple_negatives, .dim = 4, .sides = 2, .scale = 5},
+        {.kind = HeadKind::triplet, .dim = 4, .sides = 3, .margin = 1, .distance = Distance::euclidean}}) {
     const TrainedAverage encoder(WeightedWords(example.vectors(), {.split = Split::whitespace}, {}),
                                  random.head(o), true);
     encoder.save(folder.path("trained"));

@@ -47,11 +47,12 @@ TEST(ModelLists, NumbersAreThoseOfSerde) {
       with_model(R"({"vocab": [["a", -3.1928355948178115], ["b", 1E+2], ["c", -0.0], ["d", 25e-1]]})");
   ASSERT_TRUE(without_lists(text, lists));
   ASSERT_TRUE(lists.scores);
-  const auto& scores = *lists.scores;
-  EXPECT_EQ(scores[0], std::pair(-31928355948178115.0 / 1e16, std::string_view("a")));
-  EXPECT_EQ(scores[1].first, 100);
-  EXPECT_TRUE(std::signbit(scores[2].first));
-  EXPECT_EQ(scores[3].first, 2.5);
+  const auto& [tokens, scores] = *lists.scores;
+  EXPECT_EQ(tokens, (std::vector<std::string_view>{"a", "b", "c", "d"}));
+  EXPECT_EQ(scores[0], -31928355948178115.0 / 1e16);
+  EXPECT_EQ(scores[1], 100);
+  EXPECT_TRUE(std::signbit(scores[2]));
+  EXPECT_EQ(scores[3], 2.5);
   EXPECT_EQ(serde_number(1, 309, false), std::nullopt);
 }
 

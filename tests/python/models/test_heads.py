@@ -653,7 +653,7 @@ def test_options_of_wrong_types(make, message):
         ("CosineRegression", "CosineRegression(low=0.0, high=1.0)"),
         ("MultipleNegatives", "MultipleNegatives(scale=20.0)"),
         ("RowRegression", "RowRegression(projection=None, distance='euclidean')"),
-        ("Triplet", "Triplet(margin=1.0, distance='euclidean')"),
+        ("Triplet", "Triplet(margin=0.2, distance='cosine')"),
     ],
 )
 def test_heads_have_the_options_of_cpp(name, shown):

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "sentencode/distance.h"
 #include "sentencode/models/head.h"
 #include "sentencode/models/options.h"
 
@@ -117,19 +118,15 @@ class MultipleNegatives : public Head {
   MultipleNegativesOptions options_;
 };
 
-enum class Distance { euclidean, cosine };
-
-constexpr EnumNames<2> enum_names(Distance) { return {"distance", {"euclidean", "cosine"}}; }
-
 struct TripletOptions {
-  double margin = 1;
-  Distance distance = Distance::euclidean;
+  double margin = 0.2;
+  Distance distance = Distance::cosine;
 };
 
 template <OptionsOf<TripletOptions> Options, typename Visit>
 void for_options(Options& of, const Visit& visit) {
-  visit("margin", of.margin, at_least(0, "Margin between the two distances."));
-  visit("distance", of.distance, {"Distance of two embeddings: \"euclidean\" or \"cosine\"."});
+  visit("margin", of.margin, at_least(0, "Margin between the two distances; 0.2 is for cosines."));
+  visit("distance", of.distance, {"Distance of two embeddings: \"cosine\" or \"euclidean\"."});
 }
 
 /// Makes a sentence a closer to p than to n: max(d(a, p) - d(a, n) + margin, 0).

@@ -220,12 +220,12 @@ std::optional<nlohmann::json> without_lists(std::string_view text, ModelLists& l
       return true;
     });
   };
-  const auto scores = [&](auto& values) {
-    reserve(values);
+  const auto scores = [&](ScoredTokens& values) {
+    reserve(values.tokens);
+    reserve(values.scores);
     return scanner.array([&] {
-      auto& [score, token] = values.emplace_back();
-      return scanner.take('[') && scanner.string(token) && scanner.take(',') && scanner.number(score) &&
-             scanner.take(']');
+      return scanner.take('[') && scanner.string(values.tokens.emplace_back()) && scanner.take(',') &&
+             scanner.number(values.scores.emplace_back()) && scanner.take(']');
     });
   };
   const auto merges = [&](MergeList& list) {

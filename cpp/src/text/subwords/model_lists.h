@@ -58,14 +58,20 @@ class MergeList {
   std::size_t size_ = 0;
 };
 
+/// Tokens by id, and their log probabilities.
+struct ScoredTokens {
+  std::vector<std::string_view> tokens;
+  std::vector<double> scores;
+};
+
 /// The large lists of a tokenizer.json, which are read 20 times as fast as a tree. Strings are views of the
 /// text, or of `unescaped`.
 struct ModelLists {
   using Ids = std::vector<std::pair<std::int32_t, std::string_view>>;
 
-  std::optional<Ids> ids;                                                  // model.vocab: {token: id}
-  std::optional<std::vector<std::pair<double, std::string_view>>> scores;  // model.vocab: [[token, score]]
-  std::optional<MergeList> merges;                                         // model.merges
+  std::optional<Ids> ids;              // model.vocab: {token: id}
+  std::optional<ScoredTokens> scores;  // model.vocab: [[token, score]]
+  std::optional<MergeList> merges;     // model.merges
   std::deque<std::string> unescaped;
 };
 

@@ -48,27 +48,24 @@ class Unigram final : public CachedModel {
  public:
   Unigram(const JsonFields& fields, ModelLists&& lists) {
     const nlohmann::json& array = fields.array("vocab");
-    const auto tokens = lists.scores ? std::move(*lists.scores) : scores_in(array, fields.name_of("vocab"));
-    std::vector<std::string_view> strings;
-    strings.reserve(tokens.size());
-    scores_.reserve(tokens.size());
-    double lowest = std::numeric_limits<double>::infinity();
-    for (const auto& [score, token] : tokens) {
-      ST_CHECK(token.size() <= kLongestToken, Unsupported, "tokenizer.json: ", fields.name_of("vocab"), "[",
-               strings.size(), "] has ", token.size(), " bytes; expected at most ", kLongestToken);
-      strings.push_back(token);
-      scores_.push_back(score);
-      lowest = std::min(lowest, score);
+    ScoredTokens given = lists.scores ? std::move(*lists.scores) : scores_in(array, fields.name_of("vocab"));
+    const std::vector<std::string_view>& tokens = given.tokens;
+    scores_ = std::move(given.scores);
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      ST_CHECK(tokens[i].size() <= kLongestToken, Unsupported, "tokenizer.json: ", fields.name_of("vocab"),
+               "[", i, "] has ", tokens[i].size(), " bytes; expected at most ", kLongestToken);
     }
+    const double lowest =
+        scores_.empty() ? std::numeric_limits<double>::infinity() : *std::ranges::min_element(scores_);
     unknown_score_ = lowest - kUnknownPenalty;
     parallel_for(0, 2, 1, [&](std::int64_t part, std::int64_t) {
       if (part == 0) {
-        trie_ = PrefixTrie(strings);
+        trie_ = PrefixTrie(tokens);
         return;
       }
-      vocabulary_.reserve(strings.size());
+      vocabulary_.reserve(tokens.size());
       std::int32_t id = 0;
-      for (const std::string_view token : strings) vocabulary_.add(token, id++);
+      for (const std::string_view token : tokens) vocabulary_.add(token, id++);
     });
     if (fields.has("unk_id"))
       unknown_id_ = static_cast<std::int32_t>(fields.whole("unk_id", std::ssize(scores_) - 1));
@@ -79,17 +76,17 @@ class Unigram final : public CachedModel {
   std::int32_t unknown_id() const override { return unknown_id_; }
 
  private:
-  static std::vector<std::pair<double, std::string_view>> scores_in(const nlohmann::json& array,
-                                                                    const std::string& field) {
-    std::vector<std::pair<double, std::string_view>> scores;
+  static ScoredTokens scores_in(const nlohmann::json& array, const std::string& field) {
+    ScoredTokens all;
     for (const nlohmann::json& entry : array) {
       ST_CHECK(entry.is_array() && entry.size() == 2 && entry[0].is_string() && entry[1].is_number() &&
                    std::isfinite(entry[1].get<double>()),
-               FormatError, "tokenizer.json: ", field, "[", scores.size(),
+               FormatError, "tokenizer.json: ", field, "[", all.tokens.size(),
                "] must be a token and its finite score, got ", JsonFields::shown(entry));
-      scores.emplace_back(as_read_by_serde(entry[1].get<double>()), entry[0].get_ref<const std::string&>());
+      all.tokens.push_back(entry[0].get_ref<const std::string&>());
+      all.scores.push_back(as_read_by_serde(entry[1].get<double>()));
     }
-    return scores;
+    return all;
   }
 
   void split(std::string_view word, std::vector<std::int32_t>& ids) const override {

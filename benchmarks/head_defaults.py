@@ -1,0 +1,163 @@
+"""Compares settings of encoders with the heads that have neither classes nor scores, on held-out examples.
+
+python benchmarks/head_defaults.py --data SentEval/data --head MultipleNegatives \\
+    --files Flickr8k.token.txt --examples 4000 --out pairs.jsonl
+
+`MultipleNegatives` learns from pairs of captions of one image, or from triples; `Triplet` from triples (a
+premise, a hypothesis that follows, one that contradicts) of NLI; `RowRegression` from sentences and a
+teacher's rows. Held-out examples, of other images, premises or text, give the share of pairs whose partner is
+ranked first among 1,000, the share of triples in order, or the mean cosine to the teacher's rows; the dev
+pairs of STSBenchmark give Pearson's correlation x 100 of cosines. No test is read, and no dev sentence is
+trained on. The average of the same vectors, for `RowRegression` mapped to the rows by ridge regression, is
+the row "average".
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import sentencode as se
+from sentencode.evaluation import Decontaminator, Split, load_task, read_labelled
+from sentencode.text.corpus import Corpus
+
+AVERAGE = "average"
+HELD_OUT = 1000
+Groups = list[list[Any]]  # examples of an image or a premise, of which none may be on both sides
+
+
+def main() -> None:
+    """Evaluates the candidates, and writes a line of JSON for each that the file does not have yet."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", required=True, help="SentEval's data folder")
+    parser.add_argument("--head", required=True, choices=("MultipleNegatives", "Triplet", "RowRegression"))
+    parser.add_argument("--files", required=True, nargs="+", help="captions, NLI (FOLDER:SPLIT), or text")
+    parser.add_argument("--teacher", help="for RowRegression: a model of sentence-transformers")
+    parser.add_argument("--examples", required=True, type=int)
+    parser.add_argument("--samples", type=int, default=1, help="random samples of them")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument(
+        "--options",
+        type=json.loads,
+        nargs="+",
+        default=[{}],
+        help='candidates, as JSON; "encoder": class (GeneralizedPooling), "head": options of the head',
+    )
+    parser.add_argument("--out", required=True, type=Path)
+    args = parser.parse_args()
+    se.set_num_threads(args.threads)
+    dev = load_task("STSBenchmarkCosine", args.data)["dev"]
+    groups = groups_of(args.files, Decontaminator([load_task("STSBenchmarkCosine", args.data)]))
+    done = [json.loads(line) for line in args.out.read_text().splitlines()] if args.out.exists() else []
+    for sample in range(args.samples):
+        order = np.random.default_rng(sample).permutation(len(groups))
+        held_out = [groups[i][0] for i in order[:HELD_OUT]]
+        train = [example for i in order[HELD_OUT:] for example in groups[i]][: args.examples]
+        rows = teacher_rows(args.teacher, train + held_out, args.out, sample) if args.teacher else None
+        for options in [AVERAGE, *args.options]:
+            row = {"head": args.head, "files": [Path(file).name for file in args.files]}
+            row |= {"examples": len(train), "sample": sample, "options": options}
+            if any(row.items() <= other.items() for other in done):
+                continue
+            begin = time.perf_counter()
+            encoder = fitted(options, args.head, sample, train, rows)
+            row["seconds"] = round(time.perf_counter() - begin, 1)
+            row |= scores(encoder, held_out, None if rows is None else rows[len(train) :], dev)
+            with args.out.open("a") as file:
+                file.write(json.dumps(row) + "\n")
+            print(json.dumps(row), flush=True)
+
+
+def groups_of(files: list[str], clean: Decontaminator) -> Groups:
+    """Pairs of captions by image, triples by premise, or sentences of text."""
+    groups: dict[str, list[Any]] = defaultdict(list)
+    if files[0].endswith("token.txt"):
+        captions: dict[str, list[str]] = defaultdict(list)
+        for line in Path(files[0]).read_text(encoding="utf-8").splitlines():
+            name, _, caption = line.partition("\t")
+            captions[name.split("#")[0]] += clean([caption])
+        for name, lines in captions.items():
+            groups[name] = list(zip(lines[::2], lines[1::2], strict=False))
+    elif any(file.endswith((".txt", ".xz")) for file in files):
+        for document in Corpus.from_files(files).documents():
+            for line in clean(document):
+                groups[line] = [line]
+    else:
+        for name in files:
+            file, _, split = name.partition(":")
+            sides: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+            labelled = read_labelled(file, split=split or None)
+            for (premise, hypothesis), label in zip(labelled.sentences, labelled.labels, strict=True):
+                sides[premise][label] += clean([hypothesis])
+            for premise, by_label in sides.items():
+                both = zip(by_label["entailment"], by_label["contradiction"], strict=False)
+                groups[premise] += [(premise, *hypotheses) for hypotheses in both]
+    return [examples for examples in groups.values() if examples]
+
+
+def teacher_rows(name: str, sentences: list[str], out: Path, sample: int) -> np.ndarray:
+    """The teacher's rows, kept beside the results."""
+    file = out.with_suffix(f".{len(sentences)}-{sample}.npy")
+    if not file.exists():
+        from sentence_transformers import SentenceTransformer
+
+        np.save(file, SentenceTransformer(name, device="cpu").encode(sentences, batch_size=64))
+    return np.load(file)
+
+
+def fitted(options: Any, head: str, seed: int, train: list[Any], rows: np.ndarray | None) -> Any:
+    """An encoder that learnt from the examples, or the average of the vectors."""
+    vectors = se.WordVectors.default()
+    labels = None if rows is None else rows[: len(train)]
+    if options == AVERAGE:
+        average = se.Average(vectors)
+        return average if labels is None else Mapped(average, train, labels)
+    options = {"encoder": "GeneralizedPooling", "head": {}, **options}
+    encoder = getattr(se, options.pop("encoder"))
+    head_options = {"kind": head, **options.pop("head")}
+    return encoder(vectors, head=head_options, seed=seed, **options).fit(train, labels)
+
+
+class Mapped:
+    """Embeddings that ridge regression maps to rows."""
+
+    def __init__(self, encoder: se.Encoder, sentences: list[str], rows: np.ndarray) -> None:
+        from sklearn.linear_model import RidgeCV
+
+        self.encoder = encoder
+        self.map = RidgeCV(alphas=10.0 ** np.arange(-4, 3)).fit(encoder.encode(sentences), rows)
+
+    def encode(self, sentences: list[str]) -> np.ndarray:
+        return self.encoder.encode(sentences)
+
+    def predict(self, sentences: list[str]) -> np.ndarray:
+        return self.map.predict(self.encode(sentences))
+
+
+def scores(encoder: Any, held_out: list[Any], rows: np.ndarray | None, dev: Split) -> dict[str, float]:
+    """The figures of a candidate, in percent."""
+    if rows is not None:
+        held = se.similarity_pairwise(np.float32(encoder.predict(held_out)), np.float32(rows)).mean()
+        represent = encoder.predict  # the teacher's space
+    else:
+        represent = encoder.encode
+        first, partner, *other = (represent(list(side)) for side in zip(*held_out, strict=True))
+        if other:
+            held = se.similarity_pairwise(first, partner) > se.similarity_pairwise(first, other[0])
+        else:
+            held = se.similarity(first, partner).argmax(axis=1) == np.arange(len(first))
+    u, v = (np.float32(represent(list(side))) for side in dev.sentences)
+    correlation = np.corrcoef(se.similarity_pairwise(u, v), dev.labels)[0, 1]
+    return {"held_out": round(100 * float(np.mean(held)), 2), "STSB": round(100 * float(correlation), 2)}
+
+
+if __name__ == "__main__":
+    main()
