@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "models/batch_of.h"
 #include "nn/maybe_tensor.h"
 #include "py.h"
 
@@ -22,7 +23,10 @@ void bind_supervised(py::module_& m) {
                  models::Words{vectors, known, ids, or_undefined(characters)});
            }),
            py::arg("network"), py::arg("head"), py::arg("vectors"), py::arg("known"), py::arg("ids"),
-           py::arg("characters"));
+           py::arg("characters"))
+      .def(
+          "embed", [](SupervisedModel& self, const Fields& fields) { return self.embed(batch_of(fields)); },
+          py::arg("fields"), Release());
 }
 
 }  // namespace sentencode

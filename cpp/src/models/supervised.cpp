@@ -2,12 +2,14 @@
 
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <tuple>
 #include <utility>
 
 #include "nn/to_device.h"
+#include "sentencode/nn/evaluating.h"
 
 namespace sentencode::models {
 
@@ -101,6 +103,12 @@ training::Loss SupervisedModel::loss(const training::TensorBatch& batch) {
   if (encoded.penalty.defined()) loss.sum = loss.sum + loss.count * encoded.penalty;
   loss.figures = encoded.figures;
   return loss;
+}
+
+Tensor SupervisedModel::embed(const training::TensorBatch& batch) {
+  const at::NoGradGuard no_gradients;
+  const nn::Evaluating evaluating;
+  return network_->encode(sentences_of(batch));
 }
 
 training::NamedTensors SupervisedModel::parameter_tensors() const {

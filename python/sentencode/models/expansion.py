@@ -9,22 +9,12 @@ import numpy.typing as npt
 
 from ..text.vocabulary import Vocabulary
 from ..vectors import Vectors, WordVectors
+from .linear_map import linear_map
 
 __all__ = ["expanded", "expanded_words"]
 
 Doubles = npt.NDArray[np.float64]
 _ROWS = 1 << 16  # mapped together
-
-
-def linear_map(x: Doubles, y: Doubles, ridge: float) -> tuple[Doubles, Doubles]:
-    """Return A [E, F] and b [F] that minimise |x A + b - y|^2 + ridge |A|^2, with minimal A, for x [n, E]."""
-    mean_x, mean_y = x.mean(0), y.mean(0)
-    x, y = x - mean_x, y - mean_y
-    if ridge > 0:
-        a = np.linalg.solve(x.T @ x + ridge * np.eye(x.shape[1]), x.T @ y)
-    else:
-        a = np.linalg.lstsq(x, y, rcond=None)[0]
-    return a, mean_y - mean_x @ a
 
 
 def expanded(vocabulary: Vocabulary, trained: Doubles, vectors: WordVectors, ridge: float) -> WordVectors:

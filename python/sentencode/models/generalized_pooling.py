@@ -218,10 +218,12 @@ class GeneralizedPooling(NeuralEncoder):
         return 2 * int(self.settings()["hidden"])
 
     def _completed(self, settings: dict[str, Any]) -> dict[str, Any]:
+        classifies = isinstance(settings["head"], Classifier)
+        if self.unit_words is None and not classifies:  # similarity depends on the lengths of word vectors
+            settings["unit_words"] = False
         if settings["metric"] is None:
             # The accuracy does not weight classes, the loss does.
-            head = settings["head"]
-            plain = isinstance(head, Classifier) and head.class_weight is None
+            plain = classifies and settings["head"].class_weight is None
             settings["metric"] = "accuracy" if plain else "loss"
         chosen = self.get_params(deep=False)["least_rate"]
         if chosen is None and settings["least_rate"] is not None:  # the preset's, for its learning rate

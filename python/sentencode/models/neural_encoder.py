@@ -262,7 +262,8 @@ class NeuralEncoder(CoreEncoder):
             head: Sets the parameter `head`, such as `se.Classifier()`.
             init: A fitted neural encoder whose weights initialise this one's, where name and shape are the
                 same. Word tables are copied word by word; other words keep their own initialisation. The head
-                is copied if both have one of the same kind, shape and labels.
+                is copied if both have one of the same kind, shape and labels. `unit_words` is as in `init`
+                if it is None here.
             freeze: Names of weights that are not trained: of a weight, a part of the network ("encoder"), or
                 a pattern such as `"*.bias"`. Saved files do not keep which they are.
             checkpoints: A folder for the state of the training. A folder of a different run (other sentences,
@@ -300,7 +301,7 @@ class NeuralEncoder(CoreEncoder):
         options = {"valid": valid, "init": init, "freeze": freeze, "stop": stop, "show": show_progress_bar}
         options |= {"checkpoints": checkpoints, "keep_last": keep_last, "callbacks": callbacks}
         fresh = trained_encoder(self, sentences, y, head, **options)
-        self.head = fresh.head
+        self.head, self.unit_words = fresh.head, fresh.unit_words
         self._take(fresh)
         return self
 

@@ -21,6 +21,7 @@ from ..nn.module import in_core
 from ..text.vocabulary import Vocabulary
 from ..training import Batcher, Examples
 from .heads import Classifier, Head, HeadModule, RowRegression, made_head
+from .linear_map import chosen_map
 from .task import SentenceTask, Task, WordVectorsOf, batch_size_of
 
 __all__ = ["Supervised", "SupervisedModel"]
@@ -32,6 +33,7 @@ _FIELDS: dict[int, tuple[str, ...]] = {
 }
 
 
+_MAPPED = 5000  # sentences from which the projection of a RowRegression begins
 _DROPPED = 0.01  # fraction of examples without known words above which a warning is issued
 
 
@@ -233,7 +235,7 @@ class Supervised(Task):
             head._cpp.set_class_weights(torch.from_numpy(weights))
         if isinstance(self.head, RowRegression):
             head._cpp.set_targets(torch.from_numpy(np.concatenate(self.targets)).to(device))
-        return SupervisedModel(
+        model = SupervisedModel(
             network,
             core,
             head,
@@ -244,6 +246,28 @@ class Supervised(Task):
                 None if characters is None else characters.to(device),
             ),
         )
+        if isinstance(self.head, RowRegression):
+            self._begin_projection(model, examples, device)
+        return model
+
+    def _begin_projection(self, model: SupervisedModel, examples: Examples, device: torch.device) -> None:
+        """Maps the untrained network's embeddings to the targets by ridge regression."""
+        projection = getattr(model.head, "projection", None)
+        if projection is None:
+            return
+        x, numbers = [], []
+        for batch in Batcher(examples, mode="sorted_buffer", batch_size=256, seed=int(self.chosen["seed"])):
+            fields = zip(batch.ids.values(), batch.lengths.values(), strict=True)
+            on_device = [tuple(torch.from_numpy(part).to(device) for part in field) for field in fields]
+            x.append(model._cpp.embed(on_device).double().cpu().numpy())
+            numbers.append(batch.labels)
+            if sum(map(len, numbers)) >= _MAPPED:
+                break
+        targets = np.concatenate(self.targets)[np.concatenate(numbers)].astype(np.float64)
+        a, b = chosen_map(np.concatenate(x), targets)
+        with torch.no_grad():
+            projection.weight.copy_(torch.from_numpy(a.T))
+            projection.bias.copy_(torch.from_numpy(b))
 
     def forget(self, model: SupervisedModel) -> None:
         """Drops what only training needs.

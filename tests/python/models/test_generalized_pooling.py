@@ -437,6 +437,29 @@ def test_earlier_files_of_the_default_head_keep_its_features(tmp_path):
     assert se.load(tmp_path / "again").head == se.Classifier()
 
 
+def test_words_keep_their_lengths_unless_a_classifier_reads_the_sentences():
+    def scaled(encoder):
+        return encoder.settings()["unit_words"]
+
+    assert scaled(se.GeneralizedPooling(VECTORS))
+    assert scaled(se.GeneralizedPooling(VECTORS, head=se.Classifier(hidden=5)))
+    for head in (se.CosineRegression(), se.MultipleNegatives(), se.Triplet(), se.RowRegression()):
+        assert not scaled(se.GeneralizedPooling(VECTORS, head=head))
+        assert scaled(se.GeneralizedPooling(VECTORS, head=head, unit_words=True))
+
+
+@pytest.mark.parametrize("given", [None, True])
+def test_init_decides_the_lengths_of_words(given):
+    options = {"hidden": 4, "max_steps": 2, "max_epochs": None, "device": "cpu"}
+    texts = ["the cat sat", "a dog ran", "the dog sat", "a cat ran"]
+    first = se.GeneralizedPooling(VECTORS, head=se.RowRegression(), **options)
+    first.fit(texts, se.Average(VECTORS).encode(texts))
+    second = se.GeneralizedPooling(VECTORS, unit_words=given, head=se.Classifier(hidden=4), **options)
+    second.fit(texts, [0, 1, 0, 1], init=first)
+    assert second.settings()["unit_words"] is (given is True)
+    assert (second.unit_words, first.unit_words) == (given is True, None)
+
+
 def test_presets():
     assert se.GeneralizedPooling(VECTORS).settings()["head"].pair_scale == 0.1
     reference = se.GeneralizedPooling(VECTORS, preset="reference").settings()

@@ -17,6 +17,8 @@ class SupervisedModel : public training::Model {
   SupervisedModel(std::shared_ptr<SentenceNetwork> network, std::shared_ptr<Head> head, Words words);
 
   training::Loss loss(const training::TensorBatch& batch) override;
+  /// Embeddings [fields B, dim] of all first sentences, all second ones, ..., without dropout and gradients.
+  at::Tensor embed(const training::TensorBatch& batch);
   std::vector<std::string> figures() const override { return network_->head_figures(); }
   /// Parameters of network and head; `words` are not part of checkpoints.
   training::NamedTensors parameter_tensors() const override;
