@@ -255,16 +255,18 @@ class Supervised(Task):
         projection = getattr(model.head, "projection", None)
         if projection is None:
             return
-        x, numbers = [], []
-        for batch in Batcher(examples, mode="sorted_buffer", batch_size=256, seed=int(self.chosen["seed"])):
-            fields = zip(batch.ids.values(), batch.lengths.values(), strict=True)
-            on_device = [tuple(torch.from_numpy(part).to(device) for part in field) for field in fields]
-            x.append(model._cpp.embed(on_device).double().cpu().numpy())
+        embeddings: list[npt.NDArray[np.float64]] = []
+        numbers: list[npt.NDArray[Any]] = []  # of the targets
+        for batch in Batcher(examples, mode="sorted_buffer", seed=int(self.chosen["seed"])):
+            assert batch.labels is not None
+            ids, lengths = (next(iter(field.values())) for field in (batch.ids, batch.lengths))
+            fields = [(torch.from_numpy(ids).to(device), torch.from_numpy(lengths).to(device))]
+            embeddings.append(model._cpp.embed(fields).double().cpu().numpy())
             numbers.append(batch.labels)
             if sum(map(len, numbers)) >= _MAPPED:
                 break
         targets = np.concatenate(self.targets)[np.concatenate(numbers)].astype(np.float64)
-        a, b = chosen_map(np.concatenate(x), targets)
+        a, b = chosen_map(np.concatenate(embeddings), targets)
         with torch.no_grad():
             projection.weight.copy_(torch.from_numpy(a.T))
             projection.bias.copy_(torch.from_numpy(b))
