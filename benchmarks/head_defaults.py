@@ -5,16 +5,17 @@ python benchmarks/head_defaults.py --data SentEval/data --head MultipleNegatives
 
 `MultipleNegatives` learns from pairs of captions of one image, or from triples; `Triplet` from triples (a
 premise, a hypothesis that follows, one that contradicts) of NLI; `RowRegression` from sentences and a
-teacher's rows. Held-out examples, of other images, premises or text, give the share of pairs whose partner is
-ranked first among 1,000, the share of triples in order, or the mean cosine to the teacher's rows; the dev
-pairs of STSBenchmark give Pearson's correlation x 100 of cosines. No test is read, and no dev sentence is
-trained on. The average of the same vectors, for `RowRegression` mapped to the rows by ridge regression, is
-the row "average".
+teacher's embeddings. Held-out examples, of other images, premises or text, give the fraction of pairs whose
+partner is ranked first among 1,000, the fraction of triples in order, or the mean cosine to the teacher's
+embeddings; the dev pairs of STSBenchmark give Pearson's correlation x 100 of cosines. No test is read, and no
+dev sentence is trained on. "average" is the average of the same vectors, for `RowRegression` mapped to the
+teacher's embeddings by ridge regression.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import time
 from collections import defaultdict
@@ -61,7 +62,7 @@ def main() -> None:
         order = np.random.default_rng(sample).permutation(len(groups))
         held_out = [groups[i][0] for i in order[:HELD_OUT]]
         train = [example for i in order[HELD_OUT:] for example in groups[i]][: args.examples]
-        rows = teacher_rows(args.teacher, train + held_out, args.out, sample) if args.teacher else None
+        rows = embeddings_of(args.teacher, train + held_out, args.out) if args.teacher else None
         for options in [AVERAGE, *args.options]:
             row = {"head": args.head, "files": [Path(file).name for file in args.files]}
             row |= {"examples": len(train), "sample": sample, "options": options}
@@ -96,16 +97,18 @@ def groups_of(files: list[str], clean: Decontaminator) -> Groups:
             sides: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
             labelled = read_labelled(file, split=split or None)
             for (premise, hypothesis), label in zip(labelled.sentences, labelled.labels, strict=True):
-                sides[premise][label] += clean([hypothesis])
+                if premise not in clean and hypothesis not in clean:
+                    sides[premise][label].append(hypothesis)
             for premise, by_label in sides.items():
                 both = zip(by_label["entailment"], by_label["contradiction"], strict=False)
                 groups[premise] += [(premise, *hypotheses) for hypotheses in both]
     return [examples for examples in groups.values() if examples]
 
 
-def teacher_rows(name: str, sentences: list[str], out: Path, sample: int) -> np.ndarray:
-    """The teacher's rows, kept beside the results."""
-    file = out.with_suffix(f".{len(sentences)}-{sample}.npy")
+def embeddings_of(name: str, sentences: list[str], out: Path) -> np.ndarray:
+    """The teacher's embeddings, kept next to the results."""
+    key = hashlib.sha256("\n".join([name, *sentences]).encode()).hexdigest()
+    file = out.with_name(f"{key[:16]}.npy")
     if not file.exists():
         from sentence_transformers import SentenceTransformer
 

@@ -258,7 +258,7 @@ class TrainedAverage(LinearEncoder):
         if len(sides) != count:
             raise ValueError(
                 f"TrainedAverage was trained on examples of {count} sentences, got {len(sides)}"
-                + (": pairs are tuples, as in [(first, second), ...]" if len(sides) == 1 else "")
+                + (": pairs and triples are tuples, as in [(first, second), ...]" if len(sides) == 1 else "")
             )
         return cast("Floats", head.predict([self.encode(side) for side in sides]))
 
@@ -358,7 +358,7 @@ class TrainedAverage(LinearEncoder):
             expected = " or ".join(map(str, SIDES[kind]))
             raise ValueError(
                 f"{self._reported}: {kind} learns from examples of {expected} sentences, got {len(sides)}"
-                + (": pairs are tuples, as in [(first, second), ...]" if len(sides) == 1 else "")
+                + (": pairs and triples are tuples, as in [(first, second), ...]" if len(sides) == 1 else "")
             )
         n = len(sides[0])
         if held_out_sides is None:

@@ -230,6 +230,9 @@ class CosineRegression(Head):
 class MultipleNegatives(Head):
     """Ranks the partner of a sentence above others in the batch. Examples are pairs without labels.
 
+    With some hundred pairs, take `TrainedAverage(vectors, head="MultipleNegatives")`: neural encoders find
+    fewer partners, and lose on STSBenchmark (docs/results/defaults.md).
+
     The third sentences of triples are further negatives for the whole batch. Equal sentences in a batch are
     negatives, too: leave out pairs whose second sentence is frequent. Each process ranks its part of the
     batch. Batches of equal length, a default of some families, would be small: they are random instead.
@@ -250,6 +253,9 @@ class MultipleNegatives(Head):
 class Triplet(Head):
     """Makes a sentence closer to the second than to the third. Examples are triples without labels.
 
+    With up to some thousand triples, `TrainedAverage(vectors, head="Triplet")` is better than neural encoders
+    (docs/results/defaults.md).
+
     Attributes:
         {options}
 
@@ -264,6 +270,10 @@ class Triplet(Head):
 
 class RowRegression(Head):
     """Regression of the embeddings of another encoder: `fit(sentences, teacher.encode(sentences))`.
+
+    A projection is initialised by ridge regression on the embeddings of the untrained network. With up to
+    4,000 sentences, ridge regression on the average of word vectors is closer to the teacher
+    (docs/results/defaults.md).
 
     Attributes:
         projection: Whether embeddings are mapped linearly to the teacher's; `predict` returns the result.

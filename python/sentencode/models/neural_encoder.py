@@ -53,7 +53,8 @@ class NeuralEncoder(CoreEncoder):
             some families, "reference", as its public code is. Parameters that are None are the preset's.
         tokenizer: As for `SIF`.
         lowercase: As for `SIF`.
-        unit_words: Whether word vectors are divided by their lengths. None: the preset's.
+        unit_words: Whether word vectors are divided by their lengths. None: as in `init`, or the preset's,
+            which may depend on the head.
         max_words: Maximal number of words of a sentence that encoding reads.
         device: "cpu", "cuda", ...; "auto": a GPU if there is one.
         validation_fraction: Fraction of the data that `fit` holds out without `valid`. None: the preset's.
@@ -114,6 +115,9 @@ class NeuralEncoder(CoreEncoder):
     origin_: dict[str, Any] | None = None
     _network: Any
     _trained_head: TrainedHead | None = None
+    _unit_words: bool | None = (
+        None  # what `unit_words=None` was in `fit`, where it would be something else now
+    )
     _stopped: Any = None  # a training without checkpoints that Ctrl-C has stopped
 
     def __init__(
@@ -179,7 +183,10 @@ class NeuralEncoder(CoreEncoder):
         settings = {name: values.get(name) if value is None else value for name, value in params.items()}
         if self.unit_words is None:
             settings["unit_words"] = bool(values.get("unit_words")) and self._word_vectors.oov != "subwords"
-        return self._completed({**settings, "head": as_head(settings["head"])})
+        settings = self._completed({**settings, "head": as_head(settings["head"])})
+        if self.unit_words is None and self._unit_words is not None:
+            settings["unit_words"] = self._unit_words
+        return settings
 
     def _completed(self, settings: dict[str, Any]) -> dict[str, Any]:
         """Settings with the values of parameters that others decide."""
@@ -301,7 +308,7 @@ class NeuralEncoder(CoreEncoder):
         options = {"valid": valid, "init": init, "freeze": freeze, "stop": stop, "show": show_progress_bar}
         options |= {"checkpoints": checkpoints, "keep_last": keep_last, "callbacks": callbacks}
         fresh = trained_encoder(self, sentences, y, head, **options)
-        self.head, self.unit_words = fresh.head, fresh.unit_words
+        self.head = fresh.head
         self._take(fresh)
         return self
 

@@ -117,6 +117,7 @@ def from_model(kind: Any, model: Any, params: dict[str, Any], tokenizer: Tokeniz
         raise ValueError(f"config: the network is no {kind.network_class.__name__}")
     _keep_sizes(encoder, config)
     _keep_head(encoder, model.head)
+    _keep_unit_words(encoder, model.weights)
     _check_parameters(encoder, model, config, vocabulary)
     if issubclass(kind.network_class, CppModule):
         network = kind.network_class.of(model.network, config)
@@ -150,6 +151,12 @@ def _keep_head(encoder: Any, core: Any) -> None:
         kept = replace(preset, **{name: config[name] for name in preset.options})
         if kept != preset:
             encoder.head = kept
+
+
+def _keep_unit_words(encoder: Any, weights: Any) -> None:
+    """Notes whether word vectors have factors, if their default is different now."""
+    if encoder.unit_words is None and encoder.settings()["unit_words"] != (weights is not None):
+        encoder._unit_words = weights is not None
 
 
 def _check_parameters(encoder: Any, model: Any, config: dict[str, Any], vocabulary: Vocabulary) -> None:
@@ -225,6 +232,8 @@ def restore_state(encoder: Any, state: dict[str, Any]) -> None:
         if head is not None:
             head.head.to(here)
     encoder.set_params(**params)
+    if not isinstance(weights, str):
+        _keep_unit_words(encoder, weights)
     words = state.get("_fitted_vectors") or encoder._word_vectors
     encoder._adopt(
         encoder.network, encoder.vocabulary_, encoder._fitted_tokenizer, words, weights=weights, head=head

@@ -46,9 +46,9 @@ def trained_encoder(
         fresh = type(encoder)(**encoder.get_params(deep=False))
         if head is not None:
             fresh.head = head
-        if (init := options["init"]) is not None and fresh.unit_words is None:
-            unit = init.settings()["unit_words"]  # its weights expect word vectors of these lengths
-            fresh.unit_words = unit if unit != fresh.settings()["unit_words"] else None
+        fresh._unit_words = None
+        if (init := options["init"]) is not None and fresh._word_vectors.oov != "subwords":
+            fresh._unit_words = init.settings()["unit_words"]  # its weights expect such word vectors
         training = EncoderTraining(fresh, stop=stop, checkpoints=checkpoints, **options)
         try:
             training.run(sentences, list(y) if isinstance(y, Iterator) else y)

@@ -88,7 +88,7 @@ class TrainedHead:
         if len(sides) != self.sides:
             raise ValueError(
                 f"{name} was trained on examples of {self.sides} sentences, got {len(sides)}"
-                + (": pairs are tuples, as in [(first, second), ...]" if len(sides) == 1 else "")
+                + (": pairs and triples are tuples, as in [(first, second), ...]" if len(sides) == 1 else "")
             )
         z = torch.from_numpy(encoder.encode([sentence for side in sides for sentence in side]))
         device = next((t.device for t in encoder.network.parameters()), torch.device("cpu"))

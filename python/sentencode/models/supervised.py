@@ -33,7 +33,7 @@ _FIELDS: dict[int, tuple[str, ...]] = {
 }
 
 
-_MAPPED = 5000  # sentences from which the projection of a RowRegression begins
+_MAPPED = 5000  # sentences at most that initialise the projection of a RowRegression
 _DROPPED = 0.01  # fraction of examples without known words above which a warning is issued
 
 
@@ -129,7 +129,8 @@ class Supervised(Task):
             kind = type(self.head).__name__
             raise ValueError(
                 f"{self.name}: {kind} learns from examples of {' or '.join(map(str, allowed))} sentences, "
-                f"got {count}" + (": pairs are tuples, as in [(first, second), ...]" if count == 1 else "")
+                f"got {count}"
+                + (": pairs and triples are tuples, as in [(first, second), ...]" if count == 1 else "")
             )
         if self.sides not in (0, count):
             raise ValueError(
@@ -247,25 +248,34 @@ class Supervised(Task):
             ),
         )
         if isinstance(self.head, RowRegression):
-            self._begin_projection(model, examples, device)
+            self._initialise_projection(model, examples, device)
         return model
 
-    def _begin_projection(self, model: SupervisedModel, examples: Examples, device: torch.device) -> None:
-        """Maps the untrained network's embeddings to the targets by ridge regression."""
+    def _initialise_projection(
+        self, model: SupervisedModel, examples: Examples, device: torch.device
+    ) -> None:
+        """Maps the untrained network's embeddings to the targets by ridge regression, if there is a map."""
         projection = getattr(model.head, "projection", None)
         if projection is None:
             return
         embeddings: list[npt.NDArray[np.float64]] = []
-        numbers: list[npt.NDArray[Any]] = []  # of the targets
+        numbers: list[int] = []  # of the targets
+        seen: set[bytes] = set()
         for batch in Batcher(examples, mode="sorted_buffer", seed=int(self.chosen["seed"])):
             assert batch.labels is not None
             ids, lengths = (next(iter(field.values())) for field in (batch.ids, batch.lengths))
             fields = [(torch.from_numpy(ids).to(device), torch.from_numpy(lengths).to(device))]
-            embeddings.append(model._cpp.embed(fields).double().cpu().numpy())
-            numbers.append(batch.labels)
-            if sum(map(len, numbers)) >= _MAPPED:
+            z = model._cpp.embed(fields).cpu().double().numpy()  # [B, dim]
+            new = []  # of equal sentences one: held-out sentences must differ from the others
+            for i, (row, length) in enumerate(zip(ids, lengths, strict=True)):
+                if (key := row[:length].tobytes()) not in seen:
+                    seen.add(key)
+                    new.append(i)
+            embeddings.append(z[new])
+            numbers += [int(batch.labels[i]) for i in new]
+            if len(numbers) >= _MAPPED:
                 break
-        targets = np.concatenate(self.targets)[np.concatenate(numbers)].astype(np.float64)
+        targets = self.targets[0][numbers].astype(np.float64)  # of the training data
         a, b = chosen_map(np.concatenate(embeddings), targets)
         with torch.no_grad():
             projection.weight.copy_(torch.from_numpy(a.T))

@@ -448,16 +448,46 @@ def test_words_keep_their_lengths_unless_a_classifier_reads_the_sentences():
         assert scaled(se.GeneralizedPooling(VECTORS, head=head, unit_words=True))
 
 
-@pytest.mark.parametrize("given", [None, True])
-def test_init_decides_the_lengths_of_words(given):
-    options = {"hidden": 4, "max_steps": 2, "max_epochs": None, "device": "cpu"}
-    texts = ["the cat sat", "a dog ran", "the dog sat", "a cat ran"]
-    first = se.GeneralizedPooling(VECTORS, head=se.RowRegression(), **options)
-    first.fit(texts, se.Average(VECTORS).encode(texts))
-    second = se.GeneralizedPooling(VECTORS, unit_words=given, head=se.Classifier(hidden=4), **options)
-    second.fit(texts, [0, 1, 0, 1], init=first)
-    assert second.settings()["unit_words"] is (given is True)
-    assert (second.unit_words, first.unit_words) == (given is True, None)
+TEXTS = ["the cat sat", "a dog ran", "the dog sat", "a cat ran"]
+
+
+def briefly_trained(head, labels, init=None, encoder=None, rate=0.01, **options):
+    options = {"hidden": 4, "max_steps": 2, "max_epochs": None, "device": "cpu", **options}
+    encoder = encoder or se.GeneralizedPooling(VECTORS, head=head, **options)
+    return encoder.set_params(learning_rate=rate).fit(TEXTS, labels, init=init, valid=None)
+
+
+def test_init_decides_the_lengths_of_words(tmp_path):
+    classes = [0, 1, 0, 1]
+    first = briefly_trained(se.RowRegression(), se.Average(VECTORS).encode(TEXTS))
+    other = briefly_trained(se.Classifier(hidden=4), classes)
+    second = briefly_trained(se.Classifier(hidden=4), classes, init=first, rate=1e-30)
+    assert (first.settings()["unit_words"], second.settings()["unit_words"]) == (False, False)
+    assert second.unit_words is None
+    np.testing.assert_allclose(second.encode(TEXTS), first.encode(TEXTS), atol=1e-6)
+    second.save(tmp_path / "second")
+    for again in (se.load(tmp_path / "second"), pickle.loads(pickle.dumps(second))):
+        np.testing.assert_array_equal(again.encode(TEXTS), second.encode(TEXTS))
+    briefly_trained(None, classes, init=other, encoder=second, rate=1e-30)
+    np.testing.assert_allclose(second.encode(TEXTS), other.encode(TEXTS), atol=1e-6)
+    assert briefly_trained(None, classes, encoder=second).settings()["unit_words"]
+    given = briefly_trained(se.Classifier(hidden=4), classes, init=first, unit_words=True)
+    assert given.settings()["unit_words"]
+
+
+def test_earlier_files_have_words_of_length_one_with_every_head(monkeypatch, tmp_path):
+    with monkeypatch.context() as earlier:
+        earlier.setattr(
+            se.GeneralizedPooling, "_completed", lambda _, settings: {**settings, "metric": "loss"}
+        )
+        encoder = briefly_trained(se.RowRegression(), se.Average(VECTORS).encode(TEXTS))
+        assert encoder.settings()["unit_words"]
+        encoder.save(tmp_path / "earlier")
+        pickled = pickle.dumps(encoder)
+    for again in (se.load(tmp_path / "earlier"), pickle.loads(pickled)):
+        np.testing.assert_array_equal(again.encode(TEXTS), encoder.encode(TEXTS))
+        again.save(tmp_path / "again")
+        np.testing.assert_array_equal(se.load(tmp_path / "again").encode(TEXTS), encoder.encode(TEXTS))
 
 
 def test_presets():
