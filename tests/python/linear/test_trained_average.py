@@ -161,7 +161,9 @@ def test_pairs():
     assert encoder.score(others, y) > 0.8 > 0.75 > (y == 0).mean()
     assert encoder.predict(np.array(others)).tolist() == encoder.predict(others).tolist()
     assert encoder._model.head.config["pair_scale"] == 0.1
-    with pytest.raises(ValueError, match="trained on examples of 2 sentences, got 1: pairs are tuples"):
+    with pytest.raises(
+        ValueError, match="trained on examples of 2 sentences, got 1: pairs and triples are tuples"
+    ):
         encoder.predict(["x1"])
 
 

@@ -561,7 +561,12 @@ def test_predict_requires_a_head():
         (se.Classifier(), TRIPLES, LABELS, "examples of 1 or 2 sentences, got 3"),
         (se.Classifier(), [*PAIRS, ("one",)], [*LABELS, "no"], r"sentences\[6\] is .*expected a tuple of 2"),
         (se.Classifier(), [list(pair) for pair in PAIRS], LABELS, "a list is the tokens of one sentence"),
-        (se.CosineRegression(), SINGLE, SCORES, "examples of 2 sentences, got 1: pairs are tuples"),
+        (
+            se.CosineRegression(),
+            SINGLE,
+            SCORES,
+            "examples of 2 sentences, got 1: pairs and triples are tuples",
+        ),
         (se.CosineRegression(), PAIRS, LABELS, "y must be a number for each example"),
         (se.CosineRegression(), PAIRS, [np.nan] * 6, "y must be finite"),
         (se.MultipleNegatives(), PAIRS, LABELS, "is trained without labels: y must be None"),

@@ -70,7 +70,7 @@ def test_row_regression_is_initialised_with_the_best_map_of_the_untrained_networ
     texts = [*TEXTS[:7], "unheard", *TEXTS[7:]]  # the unknown sentence is left out
     embeddings = untrained(kind, texts, np.zeros((301, 3), np.float32), valid=valid).encode(texts)
     targets = embeddings @ RNG.normal(size=(embeddings.shape[1], 3)).astype(np.float32) + 2
-    assert error(untrained(kind, texts, targets, valid=valid).predict(TEXTS), np.delete(targets, 7, 0)) < 0.02
+    assert error(untrained(kind, texts, targets, valid=valid).predict(TEXTS), np.delete(targets, 7, 0)) < 0.05
 
 
 def test_copies_of_sentences_do_not_decide_the_ridge():
