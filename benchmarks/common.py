@@ -252,6 +252,28 @@ def write_json(path: Path | None, **facts: Any) -> None:
         path.write_text(json.dumps({"machine": machine(), **facts}, indent=1) + "\n", encoding="utf-8")
 
 
+class Candidates:
+    """A file with a line of JSON for each candidate; those that it has are not computed again."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+    def __contains__(self, row: Result) -> bool:
+        return any(row.items() <= other.items() for other in self.rows)
+
+    def add(self, row: Result) -> None:
+        with self.path.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+        print(json.dumps(row), flush=True)
+
+    @staticmethod
+    def arguments(parser: argparse.ArgumentParser, options: str) -> None:
+        parser.add_argument("--threads", type=int, default=1)
+        parser.add_argument("--options", type=json.loads, nargs="+", help=options)
+        parser.add_argument("--out", required=True, type=Path)
+
+
 def verdict(value: float, target: float, at_least: bool = True) -> str:
     """Say whether a target is met."""
     met = value >= target if at_least else value <= target

@@ -16,13 +16,14 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
+import os
 import time
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import Candidates
 
 import sentencode as se
 from sentencode.evaluation import Decontaminator, Split, load_task, read_labelled
@@ -44,37 +45,29 @@ def main() -> None:
     parser.add_argument("--teacher", help="for RowRegression: a model of sentence-transformers")
     parser.add_argument("--examples", required=True, type=int)
     parser.add_argument("--samples", type=int, default=1, help="random samples of them")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument(
-        "--options",
-        type=json.loads,
-        nargs="+",
-        default=[{}],
-        help='candidates, as JSON; "encoder": class (GeneralizedPooling), "head": options of the head',
+    Candidates.arguments(
+        parser, 'candidates, as JSON; "encoder": class (GeneralizedPooling), "head": options of the head'
     )
-    parser.add_argument("--out", required=True, type=Path)
     args = parser.parse_args()
     se.set_num_threads(args.threads)
-    dev = load_task("STSBenchmarkCosine", args.data)["dev"]
-    groups = groups_of(args.files, Decontaminator([load_task("STSBenchmarkCosine", args.data)]))
-    done = [json.loads(line) for line in args.out.read_text().splitlines()] if args.out.exists() else []
+    task = load_task("STSBenchmarkCosine", args.data)
+    groups = groups_of(args.files, Decontaminator([task]))
+    candidates = Candidates(args.out)
     for sample in range(args.samples):
         order = np.random.default_rng(sample).permutation(len(groups))
         held_out = [groups[i][0] for i in order[:HELD_OUT]]
         train = [example for i in order[HELD_OUT:] for example in groups[i]][: args.examples]
         rows = embeddings_of(args.teacher, train + held_out, args.out) if args.teacher else None
-        for options in [AVERAGE, *args.options]:
+        for options in [AVERAGE, *(args.options or [{}])]:
             row = {"head": args.head, "files": [Path(file).name for file in args.files]}
             row |= {"examples": len(train), "sample": sample, "options": options}
-            if any(row.items() <= other.items() for other in done):
+            if row in candidates:
                 continue
             begin = time.perf_counter()
             encoder = fitted(options, args.head, sample, train, rows)
             row["seconds"] = round(time.perf_counter() - begin, 1)
-            row |= scores(encoder, held_out, None if rows is None else rows[len(train) :], dev)
-            with args.out.open("a") as file:
-                file.write(json.dumps(row) + "\n")
-            print(json.dumps(row), flush=True)
+            row |= scores(encoder, held_out, None if rows is None else rows[len(train) :], task["dev"])
+            candidates.add(row)
 
 
 def groups_of(files: list[str], clean: Decontaminator) -> Groups:
@@ -112,7 +105,9 @@ def embeddings_of(name: str, sentences: list[str], out: Path) -> np.ndarray:
     if not file.exists():
         from sentence_transformers import SentenceTransformer
 
-        np.save(file, SentenceTransformer(name, device="cpu").encode(sentences, batch_size=64))
+        part = file.with_suffix(f".{os.getpid()}.npy")
+        np.save(part, SentenceTransformer(name, device="cpu").encode(sentences, batch_size=64))
+        part.replace(file)
     return np.load(file)
 
 

@@ -11,12 +11,11 @@ cross-validation. With scores: Pearson's correlation x 100 of cosines; the avera
 from __future__ import annotations
 
 import argparse
-import json
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import Candidates
 
 import sentencode as se
 from sentencode.evaluation import Split, load_task
@@ -44,27 +43,22 @@ def main() -> None:
     parser.add_argument("--task", required=True, help="such as TREC, SST2, MR or SICKEntailment")
     parser.add_argument("--examples", required=True, type=int, help="training examples")
     parser.add_argument("--samples", type=int, default=1, help="random samples of them")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument(
-        "--options",
-        type=json.loads,
-        nargs="+",
-        help='other candidates, as JSON; "encoder": its class (default: GeneralizedPooling)',
+    Candidates.arguments(
+        parser, 'other candidates, as JSON; "encoder": its class (default: GeneralizedPooling)'
     )
-    parser.add_argument("--out", required=True, type=Path)
     args = parser.parse_args()
     se.set_num_threads(args.threads)
     task = load_task(args.task, args.data)
     examples, labels = examples_of(task["train"] if "train" in task.splits else task["all"])
     dev = task["dev"] if "dev" in task.splits and len(task["dev"].labels) >= DEV else None
-    done = [json.loads(line) for line in args.out.read_text().splitlines()] if args.out.exists() else []
+    candidates = Candidates(args.out)
     for sample in range(args.samples):
         order = np.random.default_rng(sample).permutation(len(examples))
         train, rest = np.split(order, [args.examples])
         held_out = examples_of(dev) if dev else (examples[rest[:HELD_OUT]], labels[rest[:HELD_OUT]])
         for options in [FROZEN, *(args.options or CANDIDATES)]:
             row = {"task": args.task, "examples": len(train), "sample": sample, "options": options}
-            if any(row.items() <= other.items() for other in done):
+            if row in candidates:
                 continue
             learner = learner_of(options, sample, SCORES.get(args.task))
             begin = time.perf_counter()
@@ -75,9 +69,7 @@ def main() -> None:
                 row["correlation"] = round(100 * float(np.corrcoef(predictions, held_out[1])[0, 1]), 2)
             else:
                 row["accuracy"] = round(100 * float(np.mean(predictions == held_out[1])), 2)
-            with args.out.open("a") as file:
-                file.write(json.dumps(row) + "\n")
-            print(json.dumps(row), flush=True)
+            candidates.add(row)
 
 
 def examples_of(split: Split) -> tuple[np.ndarray, np.ndarray]:

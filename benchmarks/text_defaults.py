@@ -11,13 +11,13 @@ regression on SST2's dev sentences and, by cross-validation, on TREC's training 
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from common import Candidates
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 
@@ -53,25 +53,21 @@ def main() -> None:
     parser.add_argument("--encoder", required=True, choices=CANDIDATES)
     parser.add_argument("--vectors", help="word vectors instead of the built-in ones")
     parser.add_argument("--minutes", type=float, default=3.0)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--options", type=json.loads, nargs="+", help="other candidates, as JSON")
-    parser.add_argument("--out", required=True, type=Path)
+    Candidates.arguments(parser, "other candidates, as JSON")
     args = parser.parse_args()
     se.set_num_threads(args.threads)
     tasks = {name: load_task(name, args.data) for name in (*COSINES, "SST2", "TREC")}
     clean = Decontaminator(list(tasks.values()))
     text = [line for part in Corpus.from_files(args.text).documents() for line in (*clean(part), "")]
     vectors = se.WordVectors.load(args.vectors) if args.vectors else se.WordVectors.default()
-    done = [json.loads(line) for line in args.out.read_text().splitlines()] if args.out.exists() else []
+    candidates = Candidates(args.out)
     for options in args.options or [UNTRAINED, {}, *CANDIDATES[args.encoder]]:
         row = {"encoder": args.encoder, "options": options, "minutes": args.minutes}
         row["vectors"] = args.vectors and Path(args.vectors).name
-        if any(row.items() <= other.items() for other in done):
+        if row in candidates:
             continue
         row |= evaluated(args.encoder, vectors, options, args.minutes, text, tasks)
-        with args.out.open("a") as file:
-            file.write(json.dumps(row) + "\n")
-        print(json.dumps(row), flush=True)
+        candidates.add(row)
 
 
 def evaluated(

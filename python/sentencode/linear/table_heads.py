@@ -32,8 +32,11 @@ _HEADS: dict[str, dict[str, Any]] = {  # options and their defaults
     "Triplet": {"margin": 0.2, "distance": "cosine"},
 }
 SIDES = {
-    **{"Classifier": (1, 2), "CosineRegression": (2,), "MultipleNegatives": (2, 3)},
-    **{"RowRegression": (1,), "Triplet": (3,)},
+    "Classifier": (1, 2),
+    "CosineRegression": (2,),
+    "MultipleNegatives": (2, 3),
+    "RowRegression": (1,),
+    "Triplet": (3,),
 }
 UNLABELLED = ("MultipleNegatives", "Triplet")
 

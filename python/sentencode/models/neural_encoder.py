@@ -115,9 +115,7 @@ class NeuralEncoder(CoreEncoder):
     origin_: dict[str, Any] | None = None
     _network: Any
     _trained_head: TrainedHead | None = None
-    _unit_words: bool | None = (
-        None  # what `unit_words=None` was in `fit`, where it would be something else now
-    )
+    _unit_words: bool | None = None  # of the fitted network, if `unit_words` is None
     _stopped: Any = None  # a training without checkpoints that Ctrl-C has stopped
 
     def __init__(
