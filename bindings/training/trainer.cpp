@@ -114,6 +114,7 @@ TrainerOptions trainer_options(const py::dict& values, std::string settings) {
   read("anchored", options.anchored);
   read("accumulate", options.accumulate);
   read("validate_every", options.validate_every);
+  read("validate_first", options.validate_first);
   read("save_every", options.save_every);
   read("stop_after", options.stop_after);
   read("validate_accuracy", options.validate_accuracy);

@@ -42,7 +42,7 @@ class StillImprovingWarning(TrainingWarning):
 
 
 class LearningRateWarning(TrainingWarning):
-    """The training loss is higher than it was at the start."""
+    """The training loss is higher than it was at the start, or no validation was better than there."""
 
 
 class ZeroRowsWarning(UserWarning):

@@ -162,10 +162,12 @@ bool Trainer::ends_epoch() const {
 }
 
 bool Trainer::is_validation_planned() const {
+  if (step_ == 0) return options_.validate_first && validates();
   return options_.validate_every == 0 ? ends_epoch() : step_ % options_.validate_every == 0;
 }
 
 bool Trainer::is_validation_due() const {
+  if (step_ == 0) return is_validation_planned() && validations_.scores.empty();
   return step_ != validations_.step &&
          (step_ == last_step() || is_validation_planned() || is_rate_exhausted() || spent() == 1);
 }

@@ -102,6 +102,7 @@ std::string Trainer::run_settings() const {
     settings["patience"] = schedule.patience;
     settings["reload_best"] = options_.reload_best;
     settings["validate_every"] = options_.validate_every;
+    if (options_.validate_first) settings["validate_first"] = true;
   }
   return settings.dump();
 }

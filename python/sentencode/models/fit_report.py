@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import LearningRateWarning, MajorityWarning, StillImprovingWarning, TrainingWarning
 from ..linear.table_report import LEAST_VALIDATED
 from ..progress import DELAY, say
-from ..training import Callback, Step
+from ..training import Callback, Step, Validation
 from ..training.advice import raised_loss, recent_gain
 
 __all__ = ["FitReport"]
@@ -61,6 +61,11 @@ class FitReport(Callback):
             return
         self.planned = True
         say(self.shown, self.plan(trainer, seconds / (self.done - 1)))
+
+    def on_validation(self, trainer: Any, validation: Validation) -> None:
+        """Notes the loss before the training."""
+        if validation.step == 0:
+            self.untrained = validation.loss
 
     def plan(self, trainer: Any, seconds: float) -> str:
         """One line: examples, steps, expected time, checkpoints.
@@ -145,6 +150,15 @@ class FitReport(Callback):
                     MajorityWarning,
                 )
         rate = settings["learning_rate"]
+        first, *later = history.validations or [None]
+        if later and first.step == 0 and not any(validation.best for validation in later):
+            _warn(
+                f"{self.name}: no validation was better than that before the training, {metric} "
+                f"{scores[0]:.4g}, so the initial weights are kept: a lower learning_rate ({rate:g}) or more "
+                "examples may help",
+                LearningRateWarning,
+            )
+            return
         if raised := raised_loss(history, self.untrained):
             _warn(
                 f"{self.name}: learning_rate={rate:g} is too high: the training loss was {raised[0]:.4g} at "

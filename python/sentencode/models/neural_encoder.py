@@ -75,7 +75,8 @@ class NeuralEncoder(CoreEncoder):
             its words, and the vectors of other words, until `expand_vocabulary`.
         **training: Fields of `sentencode.training.TrainingOptions`; its `epsilon` is `optimizer_epsilon`
             here, `save_every` of None is `validate_every`. Where a family learns from text, that is "auto" by
-            default: an epoch, but at least 20 and at most 500 steps.
+            default: an epoch, but at least 20 and at most 500 steps. `validate_first` of "auto" is True with
+            `init`, and with heads other than `Classifier`: what begins well does not become worse.
 
     Attributes:
         network: The network, a `torch.nn.Module`, once fitted. It cannot be replaced, but its weights can be
@@ -94,7 +95,7 @@ class NeuralEncoder(CoreEncoder):
     task_class: ClassVar[type[Task]] = SentenceTask
     training_defaults: ClassVar[dict[str, Any]] = {
         **{"learning_rate": 2e-4, "clip_norm": 5.0},
-        **{"max_steps": 100_000, "max_epochs": 10, "validate_every": "auto"},
+        **{"max_steps": 100_000, "max_epochs": 10, "validate_every": "auto", "validate_first": "auto"},
     }
     _presets: ClassVar[dict[str, dict[str, Any]]] = {
         "small": encoder_class.AS_PUBLISHED,
@@ -110,6 +111,7 @@ class NeuralEncoder(CoreEncoder):
     seed: Any
     batch_size: int | Literal["auto"] | None
     validate_every: int | Literal["auto"] | None
+    validate_first: bool | Literal["auto"]
     history_: History
     vocabulary_: Vocabulary
     origin_: dict[str, Any] | None = None

@@ -197,7 +197,7 @@ class EncoderTraining:
         if valid is not None and isinstance(head, Classifier):
             classes, counts = np.unique(np.asarray(train.labels), return_counts=True)
             report.majority = float(np.mean(valid.labels == classes[counts.argmax()]))
-        if valid is not None:
+        if valid is not None and not self.options["validate_first"]:
             report.untrained = trainer.evaluate()[0]
         trainer.add_callback(report)
         return report
@@ -299,6 +299,13 @@ class EncoderTraining:
         options = {name: settings[name] for name in TrainingOptions.defaults()}
         if isinstance(every := options["validate_every"], str) and every != "auto":
             raise ValueError(f"validate_every must be a number of steps, None or 'auto', got {every!r:.40}")
+        if (first := options["validate_first"]) == "auto":
+            head = settings["head"]
+            options["validate_first"] = self.init is not None or not (
+                head is None or isinstance(head, Classifier)
+            )
+        else:
+            checked_bool("validate_first", first)
         betas = options["betas"]
         if not isinstance(betas, Sequence | np.ndarray) or isinstance(betas, str) or len(betas) != 2:
             raise TypeError(f"betas must be two numbers, got {betas!r:.40} ({type(betas).__name__})")

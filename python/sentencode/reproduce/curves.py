@@ -48,7 +48,7 @@ def curve_of(history: History, scores: Mapping[str, Any]) -> list[list[Any]]:
     seen = {0: 0}
     for step in history.steps:
         seen[step.step] = seen[max(seen)] + step.examples
-    steps = [0, *(validation.step for validation in history.validations)]
+    steps = sorted({0, *(validation.step for validation in history.validations)})
     return [[seen[step], scores[str(step)]] for step in steps if str(step) in scores]
 
 

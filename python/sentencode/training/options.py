@@ -49,6 +49,8 @@ class TrainingOptions:
         clip_each: Maximum norm of each tensor's gradient, applied before `clip_norm`. None or 0: no
             clipping.
         validate_every: Steps between validations. None: after each epoch.
+        validate_first: Whether it also validates before the first step. The best weights may be the initial
+            ones then.
         save_every: Steps between checkpoints. None: whenever it validates, or would.
         stop_after: Validations without improvement after which the training stops early. None or 0:
             never.
@@ -95,6 +97,7 @@ class TrainingOptions:
     clip_norm: float | None = None
     clip_each: float | None = None
     validate_every: int | None = None
+    validate_first: bool = False
     save_every: int | None = None
     stop_after: int | None = None
     metric: Literal["loss", "accuracy"] | Callable[[Any], float] = "loss"

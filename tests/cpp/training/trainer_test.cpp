@@ -668,6 +668,45 @@ TEST_F(TrainerTest, DoesNotCompareScoresOfDifferentMetrics) {
   EXPECT_EQ(without->step(), 6);
 }
 
+TEST_F(TrainerTest, ValidatesBeforeTheFirstStep) {
+  auto chosen = options(6);
+  chosen.validate_every = 3;
+  chosen.save_every = 1;
+  chosen.validate_first = true;
+  const auto start = [&](const char* folder, std::int64_t steps, const std::shared_ptr<FirstWord>& model) {
+    auto some = chosen;
+    some.max_steps = steps;
+    auto training = trainer(model, some, folder, true);
+    training->resume();
+    // Without a gain: the loss of the weights before the first step is the lowest.
+    training->validator = [&run = *training] { return static_cast<double>(run.step()); };
+    return training;
+  };
+  for (const char* folder : {static_cast<const char*>(nullptr), "whole"}) {
+    const auto model = std::make_shared<FirstWord>();
+    const at::Tensor initial = model->parameter_tensors().front().second.detach().clone();
+    const auto training = start(folder, 6, model);
+    std::vector<ValidationReport> reports;
+    training->on_validation = [&](const ValidationReport& report) { reports.push_back(report); };
+    training->run();
+    EXPECT_EQ(training->scores(), (std::vector<double>{0, 3, 6}));
+    EXPECT_TRUE(reports.at(0).best && !reports.at(1).best && !reports.at(2).best);
+    EXPECT_FALSE(at::equal(model->parameter_tensors().front().second, initial));
+    EXPECT_TRUE(training->load_best());
+    EXPECT_TRUE(at::equal(model->parameter_tensors().front().second, initial));
+    training->run();  // does not repeat it
+    EXPECT_EQ(reports.size(), 3U);
+  }
+  // A run that ended between validations forgets only the one at its end.
+  start("parts", 2, std::make_shared<FirstWord>())->run();
+  const auto model = std::make_shared<FirstWord>();
+  const auto rest = start("parts", 6, model);
+  EXPECT_EQ(rest->scores(), (std::vector<double>{0}));
+  rest->run();
+  EXPECT_EQ(rest->scores(), (std::vector<double>{0, 3, 6}));
+  EXPECT_TRUE(rest->load_best());
+}
+
 TEST_F(TrainerTest, RefusesLossesWithoutACount) {
   const auto model = std::make_shared<FirstWord>();
   model->empty = true;

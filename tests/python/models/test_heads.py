@@ -420,6 +420,54 @@ def test_a_small_encoder_imitates_a_large_one():
     assert student.history_.validations[-1].loss < student.history_.validations[0].loss
 
 
+class Stop(se.training.Callback):
+    """Presses Ctrl-C after a step."""
+
+    def __init__(self, step):
+        self.step = step
+
+    def on_step(self, trainer, step):
+        if step.step == self.step:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("case", ["cosine", "ranking", "triplet", "rows"])
+def test_training_with_too_high_a_rate_keeps_the_initial_weights(case, tmp_path):
+    head, examples, labels = CASES[case]
+    given = {} if labels is None else {"y": labels}
+    options = {"head": head, "max_steps": 8, "validate_every": 2, "learning_rate": 100.0, "stop_after": None}
+    initial = unfitted("own", **{**options, "max_steps": 1, "learning_rate": 1e-9}).fit(examples, **given)
+    scores = initial.predict(examples) if case == "cosine" else labels
+    valid = examples if labels is None else (examples, scores)
+    folders = [None, tmp_path / "whole", tmp_path / "parts"]
+    for folder in folders:
+        encoder = unfitted("own", **options)
+        if folder == folders[-1]:
+            with pytest.raises(KeyboardInterrupt):
+                encoder.fit(examples, **given, valid=valid, checkpoints=folder, callbacks=[Stop(3)])
+            encoder.fit(examples, **given, valid=valid, checkpoints=folder)
+        else:
+            with pytest.warns(
+                se.errors.LearningRateWarning, match="no validation was better than that before"
+            ):
+                encoder.fit(examples, **given, valid=valid, checkpoints=folder)
+            losses = [(validation.step, validation.loss) for validation in encoder.history_.validations]
+            assert [step for step, _ in losses] == [0, 2, 4, 6, 8]
+            assert losses[0] == min(losses, key=lambda one: one[1])
+        np.testing.assert_allclose(encoder.encode(SINGLE), initial.encode(SINGLE), atol=1e-6)
+    encoder = unfitted("own", **options, validate_first=False).fit(examples, **given, valid=valid)
+    assert encoder.history_.validations[0].step == 2
+    assert not np.allclose(encoder.encode(SINGLE), initial.encode(SINGLE), atol=1e-2)
+
+
+def test_a_classifier_that_is_trained_further_does_not_become_worse():
+    before = unfitted("own", max_steps=60, learning_rate=0.05).fit(PAIRS, LABELS)
+    options = {"max_steps": 4, "validate_every": 2, "learning_rate": 100.0, "metric": "accuracy"}
+    with pytest.warns(se.errors.LearningRateWarning, match="so the initial weights are kept"):
+        after = unfitted("own", **options).fit(PAIRS, LABELS, valid=(PAIRS, LABELS), init=before)
+    np.testing.assert_array_equal(after.predict_proba(PAIRS), before.predict_proba(PAIRS))
+
+
 def test_examples_may_be_arrays_frames_and_tokens():
     pandas = pytest.importorskip("pandas")
     embeddings = [fitted("own").encode("the cat")]
@@ -596,7 +644,7 @@ def test_pairs_are_ranked_among_pairs_of_other_lengths():
     options = {**SHARED, "batch_size": 4, "max_steps": 3, "validate_every": 3}
     encoder = BagForHeads(VECTORS, head=se.MultipleNegatives(), batching="equal_length", **options)
     encoder.fit(pairs, valid=pairs, callbacks=[Losses()])
-    assert len(losses) == 4
+    assert len(losses) == 5  # three steps, and validations before and after them
     assert all(loss > 0 and count == 4 for loss, count in losses)
 
 

@@ -39,6 +39,7 @@ struct TrainerOptions {
   std::vector<std::string> anchored{};
   std::int64_t accumulate = 1;      // gradient accumulation: batches in a step
   std::int64_t validate_every = 0;  // steps; 0: after each epoch
+  bool validate_first = false;      // also before the first step, whose weights may be the best
   std::int64_t save_every = 0;      // steps; 0: at each validation
   std::int64_t stop_after = 0;      // early stopping: validations without improvement; 0: never
   bool validate_accuracy = false;   // the score is the accuracy instead of the loss
