@@ -23,7 +23,7 @@ from .encoder import Encoder
 from .errors import NotFittedError
 from .files import as_path, refuse_link, whole_file
 
-__all__ = ["DegenerateEncoderError", "Embeddings", "EncoderRows", "cache_folder"]
+__all__ = ["DegenerateEncoderError", "Embeddings", "EncoderRows", "cache_folder", "has_own_tokenizer"]
 
 Embeddings = NDArray[np.float32]
 
@@ -88,7 +88,7 @@ class EncoderRows:
         if self.name is None:
             self.name = getattr(self.encoder, "__name__", type(self.encoder).__name__)
         if self.tokens is None:
-            self.tokens = isinstance(self.encoder, Encoder) and not _has_own_tokenizer(self.encoder)
+            self.tokens = isinstance(self.encoder, Encoder) and not has_own_tokenizer(self.encoder)
         if self.key is None and callable(getattr(self.encoder, "fingerprint", None)):
             with contextlib.suppress(NotFittedError):  # `encode` raises it, where fitting is needed
                 self.key = str(self.encoder.fingerprint())
@@ -236,7 +236,7 @@ def _checksum(file: int, size: int = 0) -> bytes:
     return digest.digest()
 
 
-def _has_own_tokenizer(encoder: Any) -> bool:
+def has_own_tokenizer(encoder: Any) -> bool:
     """Whether an encoder of Sentencode splits text otherwise than into words."""
     try:
         return encoder.tokenizer_.split in ("subwords", "external")

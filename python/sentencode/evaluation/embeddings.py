@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ..encoder_rows import DegenerateEncoderError, Embeddings, EncoderRows
+from ..encoder_rows import DegenerateEncoderError, Embeddings, EncoderRows, has_own_tokenizer
 from ..text.tokenizer import chosen_tokenizer
 from ..vectors import WordVectors
+from ..whitening import Whitening
 from .data import Task
 from .precomputed import Precomputed, sentences_of
 
@@ -58,10 +59,13 @@ class Embedder(EncoderRows):
         """Embed sentences of a task, as lists of tokens only if they are tokenized."""
         tokens = self.tokens
         try:
-            self.tokens = tokens and (task.kind.tokenized or not self._strings)
+            self.tokens = self._as_tokens(task.kind.tokenized)
             return self(sentences)
         finally:
             self.tokens = tokens
+
+    def _as_tokens(self, tokenized: bool) -> bool:
+        return bool(self.tokens) and (tokenized or not self._strings)
 
     def speeds(self) -> list[float]:
         """Lowest and highest sentences per second of the larger calls; empty if there are fewer than two."""
@@ -88,14 +92,19 @@ class Embedder(EncoderRows):
             sentences: The sentences.
             tokenized: Whether they are tokens separated by spaces.
         """
-        vectors = getattr(self.encoder, "vectors", None)
-        if not self.tokens or not isinstance(vectors, WordVectors):
+        encoder = self.encoder
+        while isinstance(encoder, Whitening):
+            encoder = encoder.encoder
+        vectors = (
+            None if getattr(encoder, "vectors", None) is None else getattr(encoder, "_word_vectors", None)
+        )
+        if not isinstance(vectors, WordVectors) or has_own_tokenizer(encoder):
             return None
-        lowercase = getattr(self.encoder, "lowercase", "auto")
+        lowercase = getattr(encoder, "lowercase", "auto")
         lower = not vectors.cased if lowercase == "auto" else bool(lowercase)
-        tokenizer = getattr(self.encoder, "tokenizer", "whitespace")
+        tokenizer = getattr(encoder, "tokenizer", "whitespace")
         tokenize = chosen_tokenizer("", tokenizer, lowercase, compounds=vectors.compounds)
-        if tokenize.split == "punctuation" or not tokenized:  # it splits tokens further
+        if tokenize.split == "punctuation" or not self._as_tokens(tokenized):  # it splits tokens further
             sentences = [" ".join(tokens) for tokens in tokenize(sentences)]
         counts = Counter(token for sentence in sentences for token in sentence.split())
         missing = sum(n for token, n in counts.items() if (token.lower() if lower else token) not in vectors)

@@ -53,7 +53,8 @@ class Labels:
         """The corpus as tasks for frozen embeddings of controls, with Penn Treebank tokens."""
         classes = sorted(set(self.train.labels), key=str)
         pairs = isinstance(self.train.sentences[0], tuple)
-        kind = Kind("classification", "dev", pairs, ("u", "v", "|u-v|", "u*v") if pairs else ())
+        features: Any = ("u", "v", "|u-v|", "u*v") if pairs else ()
+        kind = Kind("classification", "dev", pairs, features, tokenized=True)
         common = {"train": self.train, "dev": self.valid}
         return [
             Task(

@@ -20,7 +20,9 @@ def classes(name="kind", n=60, f1=False):
         words = rng.choice(WORDS, size=size).tolist()
         labels = np.array([int(word[1:]) % 2 for word in words])
         splits[split] = Split(([f"{word} x" for word in words],), labels)
-    return Task(name, splits, Kind("classification", "folds", features=("u",), f1=f1), ("odd", "even"))
+    return Task(
+        name, splits, Kind("classification", "folds", features=("u",), f1=f1, tokenized=True), ("odd", "even")
+    )
 
 
 def scores(name="similar", subsets=("one", "two.three"), n=24, seed=2):
@@ -31,7 +33,7 @@ def scores(name="similar", subsets=("one", "two.three"), n=24, seed=2):
         a, b = rng.integers(0, 60, size=(2, n))
         gold = 5 - np.abs(a - b) / 12
         splits[part] = Split(([WORDS[i] for i in a], [WORDS[i] for i in b]), gold)
-    return Task(name, splits, Kind("similarity", pairs=True, subsets=len(subsets) > 1))
+    return Task(name, splits, Kind("similarity", pairs=True, subsets=len(subsets) > 1, tokenized=True))
 
 
 class Noisy:

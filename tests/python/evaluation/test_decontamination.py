@@ -38,7 +38,7 @@ def test_removes_sentences_in_any_spelling():
 
 def test_removes_sentences_of_articles():
     articles = Split((["It rains. Dr. Who sleeps.", "Snow fell."],), [0, 1])
-    kind = Kind("clustering", tokenized=False)
+    kind = Kind("clustering")
     clean = Decontaminator([Task("News", {"all": articles}, kind, classes=("a", "b"))])
     texts = ["it rains", "Dr. Who sleeps", "Who sleeps.", "snow fell", "It rains. Dr. Who sleeps."]
     assert list(clean(texts)) == ["Who sleeps."]

@@ -110,7 +110,7 @@ def _searched(queries: list[str], documents: list[str]) -> _Content:
 def _search(reader: Callable[[list[Path], bool], _Content], *files: str) -> Corpus:
     documents, queries = files[0], files[-1]
     paths = {"documents": (documents,), "queries": (queries,)}
-    return Corpus(Kind("search", tokenized=False), paths, reader)
+    return Corpus(Kind("search"), paths, reader)
 
 
 def _topics(kind: Kind) -> Corpus:
@@ -122,11 +122,11 @@ def _multi30k(language: str) -> Corpus:
 
 
 CORPORA = {
-    "BBCClustering": _topics(Kind("clustering", tokenized=False)),
-    "BBCNeighbours": _topics(Kind("neighbours", tokenized=False)),
-    "BBCFewShot": _topics(Kind("few_shot", tokenized=False)),
+    "BBCClustering": _topics(Kind("clustering")),
+    "BBCNeighbours": _topics(Kind("neighbours")),
+    "BBCFewShot": _topics(Kind("few_shot")),
     "IMDB": Corpus(
-        Kind("classification", "folds", features=("u",), tokenized=False),
+        Kind("classification", "folds", features=("u",)),
         {"train": ("text/ratings.train.tsv.xz",), "test": ("text/ratings.test.tsv.xz",)},
         _ratings,
     ),

@@ -14,6 +14,7 @@ from ...checks import checked_int
 from ...errors import FormatError
 from ...files import as_path
 from .files import Classes, Example, Scores, Table, read_lines, splits_of, tokens
+from .labelled import check_header
 from .senteval import task_names
 from .task import Kind, Question, Split, Task
 
@@ -57,6 +58,8 @@ def load_tsv_task(
 ) -> Task:
     r"""Read a task from UTF-8 files of tab-separated columns, one example per line, without header.
 
+    Encoders split the sentences themselves, as in `encode`, unless `evaluate` has `tokens=True`.
+
     Args:
         question: `"classification"`: a label and a sentence per line. `"pair_classification"`: a label and
             two sentences. `"similarity"`: a score and two sentences. With little or no training:
@@ -98,6 +101,8 @@ def load_tsv_task(
     kind = _kind(question, paths)
     table = _PAIRS if kind.pairs else _SENTENCES
     labels = Scores() if kind.question == "similarity" else Classes()
+    for path in paths.values():
+        check_header(path, read_lines(path)[0])
     first = _UNTRAINED.get(question, ("train", "dev", "test"))
     order = [*(s for s in first if s in paths), *(s for s in paths if s not in first)]
     examples = {split: table.examples(paths[split], whole=False) for split in order}

@@ -13,7 +13,7 @@ from ...errors import FormatError
 from ...files import as_path
 from .files import read_lines
 
-__all__ = ["NO_MAJORITY", "Labelled", "read_labelled", "rows_of"]
+__all__ = ["NO_MAJORITY", "Labelled", "check_header", "read_labelled", "rows_of"]
 
 _NLI = ("gold_label", "sentence1", "sentence2")
 NO_MAJORITY = "-"  # label of SNLI and MultiNLI where annotators disagreed
@@ -133,12 +133,7 @@ def _table_rows(path: Path, names: Sequence[str] | None) -> Iterator[tuple[int, 
                 f"{path}:1: expected 2 or 3 columns, a label and one or two sentences, or columns named "
                 f"{', '.join(_NLI)}; got {width}"
             )
-        columns = {name.strip().lower() for name in header[:2]}
-        if columns & _LABELS and columns & _TEXTS:
-            raise FormatError(
-                f"{path}:1: {header[0]!r} and {header[1]!r} look like a header: name the columns "
-                "(columns=...), or remove the line; without a header, the label is first"
-            )
+        check_header(path, lines[0], "name the columns (columns=...), or ")
         indices = list(range(width))
     else:
         if missing := [name for name in names if name not in header]:
@@ -156,6 +151,17 @@ def _table_rows(path: Path, names: Sequence[str] | None) -> Iterator[tuple[int, 
         if not row[indices[0]].strip():
             raise FormatError(f"{path}:{number}: column {indices[0] + 1}: the label is empty")
         yield number, [row[indices[0]].strip(), *(row[i] for i in indices[1:])]
+
+
+def check_header(path: Path, line: str, advice: str = "") -> None:
+    """Raises a FormatError if the first line of a file without a header looks like one."""
+    header = line.split("\t")
+    columns = {name.strip().lower() for name in header[:2]}
+    if columns & _LABELS and columns & _TEXTS:
+        raise FormatError(
+            f"{path}:1: {header[0]!r} and {header[1]!r} look like a header: {advice}remove the line; "
+            "without a header, the label is first"
+        )
 
 
 def _parallel_rows(folder: Path, split: str) -> Iterator[tuple[int, list[str]]]:

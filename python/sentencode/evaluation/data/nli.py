@@ -16,7 +16,7 @@ __all__ = ["load_nli_task", "read_nli"]
 
 _COLUMNS = ("gold_label", "sentence1", "sentence2")
 _CLASSES = Classes(("entailment", "neutral", "contradiction"))
-_KIND = Kind("classification", "dev", pairs=True, features=("u", "v", "|u-v|", "u*v"))
+_KIND = Kind("classification", "dev", pairs=True, features=("u", "v", "|u-v|", "u*v"), tokenized=True)
 
 
 def read_nli(path: str | os.PathLike[str]) -> list[Example]:

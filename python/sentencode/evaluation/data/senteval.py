@@ -5,6 +5,7 @@ The table at the end has the kind, files, labels and published size of each task
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -215,13 +216,14 @@ class _Images:
 
 # --- the table
 
+_kind = functools.partial(Kind, tokenized=True)
 _PAIR: tuple[Feature, ...] = ("|u-v|", "u*v")
-_NESTED = Kind("classification", "nested", features=("u",))
-_FOLDS = Kind("classification", "folds", features=("u",))
-_DEV = Kind("classification", "dev", features=("u",))
-_PARAPHRASE = Kind("classification", "folds", pairs=True, features=_PAIR, f1=True)
-_ENTAILMENT = Kind("classification", "dev", pairs=True, features=_PAIR)
-_INFERENCE = Kind(
+_NESTED = _kind("classification", "nested", features=("u",))
+_FOLDS = _kind("classification", "folds", features=("u",))
+_DEV = _kind("classification", "dev", features=("u",))
+_PARAPHRASE = _kind("classification", "folds", pairs=True, features=_PAIR, f1=True)
+_ENTAILMENT = _kind("classification", "dev", pairs=True, features=_PAIR)
+_INFERENCE = _kind(
     "classification",
     "dev",
     pairs=True,
@@ -231,11 +233,11 @@ _INFERENCE = Kind(
     second_first=True,
 )
 _THOUSAND_CLASSES = replace(_DEV, settings=(("nhid", 0),))
-_RELATEDNESS = Kind("relatedness", "dev", pairs=True, features=_PAIR)
-_COSINE = Kind("similarity", pairs=True)
-_COSINE_OF_SUBSETS = Kind("similarity", pairs=True, subsets=True)
-_DUPLICATES = Kind("duplicates", pairs=True)
-_RETRIEVAL = Kind("retrieval", "dev")
+_RELATEDNESS = _kind("relatedness", "dev", pairs=True, features=_PAIR)
+_COSINE = _kind("similarity", pairs=True)
+_COSINE_OF_SUBSETS = _kind("similarity", pairs=True, subsets=True)
+_DUPLICATES = _kind("duplicates", pairs=True)
+_RETRIEVAL = _kind("retrieval", "dev")
 _RELATIONS = ("CONTRADICTION", "NEUTRAL", "ENTAILMENT")  # of SICK
 _INFERENCES = ("entailment", "neutral", "contradiction")  # of SNLI
 

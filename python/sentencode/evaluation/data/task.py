@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...checks import checked_int
+from ...text.inputs import to_batch
 
 __all__ = ["Feature", "Kind", "Split", "Task", "digest_of"]
 
@@ -29,6 +30,8 @@ Question = Literal[
     "search",
 ]
 
+Validation = Literal["nested", "folds", "dev"]
+
 _INDEX_LABELS = (
     "classification",
     "groups",
@@ -39,6 +42,8 @@ _INDEX_LABELS = (
     "duplicates",
     "search",
 )  # kinds whose labels are indices
+_OF_PAIRS = ("relatedness", "similarity", "duplicates")
+_OF_ONE_SPLIT = ("groups", "clustering", "neighbours", "few_shot", "duplicates")
 _EXACT = 2**53  # integers up to this are exact in float64
 
 
@@ -67,15 +72,15 @@ class Kind:
             `(("max_epoch", 15), ("epoch_size", 1))`.
         second_first: Whether SentEval sorts examples by the second sentence first, and ties by the names of
             their classes, not by their indices, as for SNLI.
-        tokenized: Whether the sentences are tokens separated by spaces. If not, Sentencode's encoders receive
-            strings, too.
+        tokenized: Whether the sentences are tokens separated by spaces, as in SentEval's files. If not,
+            Sentencode's encoders receive strings, too.
 
     Raises:
-        ValueError: Classification has no validation.
+        ValueError: There is no such question or validation, or classification has none.
     """
 
     question: Question
-    validation: Literal["nested", "folds", "dev"] | None = None
+    validation: Validation | None = None
     pairs: bool = False
     features: tuple[Feature, ...] = ()
     f1: bool = False
@@ -83,11 +88,17 @@ class Kind:
     penalised: bool = True
     settings: tuple[tuple[str, int], ...] = ()
     second_first: bool = False
-    tokenized: bool = True
+    tokenized: bool = False
 
     def __post_init__(self) -> None:
-        if self.question == "classification" and self.validation is None:
-            raise ValueError("classification requires a validation: 'nested', 'folds' or 'dev', got None")
+        if self.question not in get_args(Question):
+            raise ValueError(
+                f"question must be one of {_listed(get_args(Question))}, got {self.question!r:.40}"
+            )
+        is_required = self.question == "classification"
+        if self.validation not in get_args(Validation) and (is_required or self.validation is not None):
+            choices = _listed(get_args(Validation)) + ("" if is_required else " or None")
+            raise ValueError(f"{self.question}: validation must be {choices}, got {self.validation!r:.40}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,15 +106,15 @@ class Split:
     """Examples of a task.
 
     Attributes:
-        sentences: A list of sentences, or two lists for pairs. White space is normalised, as by
-            `" ".join(line.split())`; a sentence may be empty.
+        sentences: A tuple of a list of sentences, or of two lists for pairs; also columns, as `encode` takes
+            them. A sentence may be empty.
         labels: Gold label of each example: a score (float64), or the number (int64) of a class, a group, or a
             row of `images`. Lists and other numeric types are converted.
         images: Features of the images (float32), one row per image, if the sentences are captions.
 
     Raises:
         ValueError: The numbers of sentences and labels differ, or labels are not finite.
-        TypeError: Labels are not numbers.
+        TypeError: Labels are not numbers, or sentences are not strings.
     """
 
     sentences: tuple[list[str], ...]
@@ -112,6 +123,19 @@ class Split:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", _numeric(self.labels))
+        if not isinstance(self.sentences, tuple) or any(isinstance(side, str) for side in self.sentences):
+            raise TypeError(
+                "sentences must be a tuple of one or two lists, as in Split((texts,), labels), got "
+                f"{type(self.sentences).__name__}"
+            )
+        sides = tuple(list(to_batch(side, f"sentences[{k}]")) for k, side in enumerate(self.sentences))
+        for k, side in enumerate(sides):
+            for i, text in enumerate(side):
+                if not isinstance(text, str):
+                    raise TypeError(
+                        f"sentences[{k}][{i}] is {type(text).__name__} ({text!r:.40}); expected str"
+                    )
+        object.__setattr__(self, "sentences", sides)
         lengths = [len(side) for side in self.sentences]
         if any(length != len(self.labels) for length in lengths):
             raise ValueError(
@@ -121,6 +145,14 @@ class Split:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def __repr__(self) -> str:
+        first = ", ".join(f"{side[0]!r:.40}" for side in self.sentences if side)
+        return (
+            f"Split({len(self)} examples, first {first}: {self.labels[0]})"
+            if len(self)
+            else "Split(no examples)"
+        )
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
@@ -163,13 +195,13 @@ class Task:
     Attributes:
         name: Name of the task, as in SentEval.
         splits: Splits by name: `"train"`, `"dev"` and `"test"`, or `"all"`, or names of subsets.
-        kind: Kind of the task.
+        kind: Kind of the task; a question alone for kinds without further settings.
         classes: Names of the classes or groups, in the order of their indices; empty for other labels.
         partial: Whether the sizes of the files were not checked.
 
     Raises:
         ValueError: There is no split, or one has no example; or labels are not indices of classes, groups or
-            images, if the kind of task requires them.
+            images, or examples are not pairs, if the kind of task requires them.
     """
 
     name: str
@@ -179,16 +211,40 @@ class Task:
     partial: bool = False
 
     def __post_init__(self) -> None:
+        kind: Any = self.kind
+        if isinstance(kind, str):
+            object.__setattr__(self, "kind", Kind(kind))  # type: ignore[arg-type]  # which it checks
+        kinds: Any = (("name", str), ("splits", Mapping), ("kind", Kind))
+        for field, expected in kinds:
+            if not isinstance(value := getattr(self, field), expected):
+                raise TypeError(f"Task: {field} must be a {expected.__name__}, got {type(value).__name__}")
         if not self.splits:
             raise ValueError(f"{self.name}: a task must have at least one split")
         for name, split in self.splits.items():
             if not len(split):
                 raise ValueError(f"{self.name}: the split {name!r} has no examples")
+        self._check_shape()
         convert = _indices if self.kind.question in _INDEX_LABELS else _scores
         labels = {name: convert(f"{self.name}, {name}", split.labels) for name, split in self.splits.items()}
         if any(labels[name] is not split.labels for name, split in self.splits.items()):
             splits = {name: replace(split, labels=labels[name]) for name, split in self.splits.items()}
             object.__setattr__(self, "splits", splits)
+
+    def _check_shape(self) -> None:
+        question, names = self.kind.question, ", ".join(self.splits)
+        if question in _OF_ONE_SPLIT and len(self.splits) != 1:
+            raise ValueError(f"{self.name}: {question} has one split, got {names}")
+        if question == "search" and set(self.splits) != {"queries", "documents"}:
+            raise ValueError(f"{self.name}: search has the splits queries and documents, got {names}")
+        sides = 2 if question in _OF_PAIRS or (question == "classification" and self.kind.pairs) else 1
+        for name, split in self.splits.items():
+            if len(split.sentences) != sides:
+                expected = "pairs of sentences" if sides == 2 else "single sentences"
+                hint = ", or pairs=True in its Kind" if question == "classification" and sides == 1 else ""
+                raise ValueError(
+                    f"{self.name}, {name}: {question} needs {expected}{hint}; there are "
+                    f"{len(split.sentences)} lists of sentences"
+                )
 
     def __getitem__(self, split: str) -> Split:
         return self.splits[split]
@@ -229,6 +285,10 @@ class Task:
     def __repr__(self) -> str:
         sizes = ", ".join(f"{name} {len(split)}" for name, split in self.splits.items())
         return f"Task({self.name!r}, {sizes})"
+
+
+def _listed(choices: Sequence[str]) -> str:
+    return ", ".join(map(repr, choices))
 
 
 def _evenly(count: int, size: int) -> NDArray[np.int64]:
@@ -293,9 +353,11 @@ def _scores(where: str, labels: Labels) -> NDArray[np.float64]:
 
 def digest_of(task: Task) -> str:
     """Digest of a task's kind, classes and examples."""
-    # Defaults are left out, so that fields added in future versions do not change digests.
+    # Defaults are left out, so that fields added in future versions do not change digests. That of
+    # `tokenized` was True.
     values = ((field, getattr(task.kind, field.name)) for field in fields(task.kind))
-    kind = {field.name: value for field, value in values if value != field.default}
+    defaults = {"tokenized": True}
+    kind = {f.name: value for f, value in values if value != defaults.get(f.name, f.default)}
     digest = hashlib.sha256(repr((kind, task.classes)).encode())
     for name, split in task.splits.items():
         digest.update(f"\n{name} {split.labels.dtype} {len(split)}\n".encode())

@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import sentencode as se
 from sentencode.errors import FormatError
-from sentencode.evaluation import evaluate, load_groups, load_tsv_task
+from sentencode.evaluation import Kind, Split, Task, evaluate, load_groups, load_tsv_task
 
 
 def written(folder, name, text, encoding="utf-8"):
@@ -183,3 +184,102 @@ def test_real_captions(file, layout, groups, third):
     assert collections.Counter(np.bincount(labels).tolist()) == {5: groups}
     assert task["all"].sentences[0][2] == third
     assert all(task["all"].sentences[0])
+
+
+# --- Tasks of lists and columns ---------------------------------------------------------------------------
+
+
+def test_columns_are_read_in_their_order():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"text": list("abcdef"), "label": range(6)}).sample(frac=1, random_state=0)
+    split = Split((frame.text,), frame.label)
+    assert split.sentences == (frame.text.tolist(),)
+    assert split.at(np.array([0, 5])).sentences[0] == [frame.text.iloc[0], frame.text.iloc[5]]
+    assert Split((iter("ab"), np.array(["c", "d"])), [0.5, 1]).pairs == [("a", "c"), ("b", "d")]
+
+
+@pytest.mark.parametrize(
+    ("sentences", "message"),
+    [
+        (
+            ["a", "b"],
+            r"sentences must be a tuple of one or two lists, as in Split\(\(texts,\), labels\), got li",
+        ),
+        (("a", "b"), "sentences must be a tuple of one or two lists"),
+        ((["a", None],), r"sentences\[0\]\[1\] is NoneType \(None\); expected str"),
+        ((["a", "b"], ["c", b"d"]), r"sentences\[1\]\[1\] is bytes \(b'd'\); expected str"),
+    ],
+)
+def test_wrong_sentences(sentences, message):
+    with pytest.raises(TypeError, match=message):
+        Split(sentences, [0, 1])
+
+
+def test_a_split_is_shown_in_a_line():
+    assert repr(Split((["a ship"] * 10_000,), [3] * 10_000)) == "Split(10000 examples, first 'a ship': 3)"
+
+
+ONE, TWO = Split((["a", "b"],), [0, 1]), Split((["a", "b"], ["c", "d"]), [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("task", "message"),
+    [
+        (lambda: Kind("classify", "folds"), "question must be one of 'classification', .* got 'classify'"),
+        (lambda: Kind("classification", "fold"), "validation must be 'nested', 'folds', 'dev', got 'fold'"),
+        (lambda: Task("t", {"a": ONE, "b": ONE}, "clustering"), "t: clustering has one split, got a, b"),
+        (lambda: Task("t", {"all": ONE}, "search"), "search has the splits queries and documents, got all"),
+        (
+            lambda: Task("t", {"all": ONE}, "similarity"),
+            "t, all: similarity needs pairs of sentences; there are 1",
+        ),
+        (
+            lambda: Task("t", {"all": TWO}, Kind("classification", "nested")),
+            "classification needs single sentences, or pairs=True in its Kind; there are 2 lists",
+        ),
+    ],
+)
+def test_kinds_fit_their_examples(task, message):
+    with pytest.raises(ValueError, match=message):
+        task()
+
+
+def test_arguments_of_a_task_have_types():
+    assert Task("t", {"all": TWO}, "similarity").kind == Kind("similarity")
+    for arguments, message in [
+        (({"all": ONE}, "t", Kind("clustering")), "Task: name must be a str, got dict"),
+        (("t", [ONE], Kind("clustering")), "Task: splits must be a Mapping, got list"),
+        (("t", {"all": ONE}, None), "Task: kind must be a Kind, got NoneType"),
+    ]:
+        with pytest.raises(TypeError, match=message):
+            Task(*arguments)
+
+
+def test_a_header_is_no_example(tmp_path):
+    path = written(tmp_path, "mood.tsv", "label\ttext\nglad\ta fine day\nsad\tit rains\n")
+    with pytest.raises(
+        FormatError, match=r"mood.tsv:1: 'label' and 'text' look like a header: remove the line"
+    ):
+        load_tsv_task("classification", path)
+
+
+def test_text_of_own_tasks_is_split_as_by_encode(tmp_path):
+    """Tokens that are split at white space would be "sank." and "Rain,"."""
+    rows = "1\tA ship sank.\tRain, rain.\n2\tA dog ran.\tA dog, a cat.\n3\tIt rains.\tIt rains!\n"
+    encoder = se.Average(se.WordVectors.default(), tokenizer="words")
+    task = load_tsv_task("similarity", written(tmp_path, "own.tsv", rows))
+    first, second = task["all"].sentences
+    expected = encoder.similarity_pairwise(first, second)
+    for one in (encoder, se.Average(os.fspath(saved_vectors(tmp_path)), tokenizer="words")):
+        result = evaluate(one, task)["own"]
+        np.testing.assert_allclose(result.predictions["all"].predicted, expected, atol=1e-6)
+        assert result.details["unknown_tokens"] == 0
+    whitened = se.Whitening(encoder, n_components=2).fit([*first, *second])
+    assert evaluate(whitened, task)["own"].details["unknown_tokens"] == 0
+    assert evaluate(encoder, task, tokens=True)["own"].details["unknown_tokens"] > 0.3
+
+
+def saved_vectors(folder):
+    path = folder / "vectors.sentencode"
+    se.WordVectors.default().save(path)
+    return path
