@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 __all__ = [
     *("array_of", "checked_bool", "checked_float", "checked_int", "checked_rows", "checked_smoothing"),
-    *("checked_str", "checked_words", "is_one_row", "is_positive", "tensor_in"),
+    *("checked_str", "checked_words", "is_column_of_rows", "is_one_row", "is_positive", "tensor_in"),
 ]
 
 
@@ -139,6 +139,8 @@ def checked_words(name: str, words: Iterable[str]) -> list[str]:
     """
     if isinstance(words, (str, bytes)):
         raise TypeError(f"{name} is one {type(words).__name__}; expected several, as in [{words!r:.40}]")
+    if not isinstance(words, Iterable):
+        raise TypeError(f"{name} must be a str or several, got {words!r:.40} ({type(words).__name__})")
     listed = list(words)
     for i, word in enumerate(listed):
         if not isinstance(word, str):
@@ -151,7 +153,8 @@ def checked_rows(name: str, values: Any) -> npt.NDArray[np.float32]:
 
     Args:
         name: Name of the argument in errors.
-        values: Embeddings [n, dim] or [dim]: an array, a tensor, or a list of either.
+        values: Embeddings [n, dim] or [dim]: an array, a tensor, or a list of either; a data frame, or a
+            column of one whose items are embeddings.
 
     Raises:
         TypeError: `values` are not numbers.
@@ -165,7 +168,7 @@ def checked_rows(name: str, values: Any) -> npt.NDArray[np.float32]:
         values = array_of(values)
     elif tensor_in(values) is not None:
         values = [array_of(value) for value in values]
-    array = np.asarray(values)
+    array = np.asarray(_stacked(name, values) if is_column_of_rows(values) else values)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name} must hold numbers, got an array of {array.dtype}")
     if array.ndim not in (1, 2):
@@ -182,8 +185,33 @@ def array_of(tensor: Any) -> npt.NDArray[Any]:
 
 def is_one_row(values: Any) -> bool:
     """Whether `checked_rows` makes one row [1, dim] of embeddings [dim]."""
+    if is_column_of_rows(values):
+        return False
     tensor = tensor_in(values)
     return bool(np.ndim(values) == 1 if tensor is None else tensor.ndim + (tensor is not values) == 1)
+
+
+def is_column_of_rows(values: Any) -> bool:
+    """Whether this is an array or a pandas column of Python objects, the first of which is an embedding.
+
+    Example:
+        >>> import pandas
+        >>> is_column_of_rows(pandas.Series([np.ones(2), np.zeros(2)])), is_column_of_rows(np.ones(2))
+        (True, False)
+    """
+    if getattr(getattr(values, "dtype", None), "kind", None) != "O" or getattr(values, "ndim", 0) != 1:
+        return False
+    first = next(iter(values), None)
+    if isinstance(first, (list, tuple)) and first:
+        return isinstance(first[0], numbers.Real)
+    return isinstance(first, np.ndarray) and first.ndim == 1 and first.dtype.kind in "fiub"
+
+
+def _stacked(name: str, column: Any) -> npt.NDArray[Any]:
+    try:
+        return np.stack(list(column))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold embeddings of one length: {error}") from None
 
 
 def tensor_in(values: Any) -> Any:

@@ -155,9 +155,12 @@ def _class_parts(kind: type, seen: _Seen) -> Iterator[str]:
 
 
 def _module_of(what: Any) -> str:
-    # Saved reports have hashes with the old names of these modules.
-    name = str(what.__module__).replace(
-        "sentencode.evaluation.metrics.scores", "sentencode.evaluation.metrics"
+    # Saved reports have hashes with the old names of these modules; processes that are spawned name that of a
+    # script otherwise.
+    name = (
+        str(what.__module__)
+        .replace("__mp_main__", "__main__")
+        .replace("sentencode.evaluation.metrics.scores", "sentencode.evaluation.metrics")
     )
     return name.replace("sentencode.evaluation.metrics.", "sentencode.evaluation.")
 

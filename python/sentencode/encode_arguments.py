@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,10 @@ import numpy.typing as npt
 from ._extras import require
 from .quantization import Output
 
-__all__ = ["check_keywords", "check_out", "checked_missing", "length_of", "output_of", "to_tensor"]
+__all__ = [
+    *("check_keywords", "check_out", "checked_missing", "length_of", "output_of", "to_tensor"),
+    "torch_device",
+]
 
 # Keywords of sentence-transformers without a meaning here, and the values that are accepted.
 _NEUTRAL: dict[str, tuple[Any, ...]] = {
@@ -87,4 +91,19 @@ def to_tensor(rows: npt.NDArray[Any], device: Any) -> Any:
     except ImportError:
         raise ImportError("tensors need PyTorch: pip install 'sentencode[nn]'") from None
     tensor = torch.from_numpy(rows)
-    return tensor if device in (None, "auto") else tensor.to(device)
+    return tensor if device in (None, "auto") else tensor.to(torch_device(device))
+
+
+def torch_device(device: Any) -> Any:
+    """A `torch.device`; ValueError if it cannot be used."""
+    import torch
+
+    try:
+        found = torch.device(device)
+        if found.type == "meta":
+            raise RuntimeError("nothing is computed there")
+        torch.empty(0, device=found)
+    except (RuntimeError, AssertionError) as error:  # the latter where torch was built without CUDA
+        why = re.split(r"\.\s|\n", str(error))[0]
+        raise ValueError(f"device={str(device)!r} cannot be used: {why}") from None
+    return found

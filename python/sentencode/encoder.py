@@ -6,11 +6,13 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import chain, islice
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from .checks import checked_int, is_column_of_rows
 from .encode_arguments import check_keywords, checked_missing, output_of, to_tensor
 from .encode_rows import encode_rows
 from .errors import NotFittedError
@@ -19,12 +21,22 @@ from .quantization import Precision
 from .search import Hits, Measure, semantic_search, similarity, similarity_pairwise
 from .sentence_transformers_names import SentenceTransformersNames
 from .text.corpus import Corpus, repeatable
-from .text.inputs import TEXT_AT_ONCE, batches, counted_from, filled, is_single, unit_of
+from .text.inputs import (
+    TEXT_AT_ONCE,
+    batches,
+    column_names,
+    counted_from,
+    filled,
+    is_single,
+    renamed,
+    unit_of,
+)
 
 __all__ = ["Encoder", "in_blocks", "is_numeric"]
 
 Rows = npt.NDArray[Any]
 _CHUNK = 1 << 16  # sentences between two updates of the progress bar
+_ITER = 4096  # sentences per chunk of `encode_iter`
 
 
 class Encoder(SentenceTransformersNames):
@@ -259,7 +271,7 @@ class Encoder(SentenceTransformersNames):
         """
         ranges = None
         options = {"normalize_embeddings": normalize_embeddings, "truncate_dim": truncate_dim}
-        for rows in self.encode_iter(sentences, **options):
+        for rows in self._chunks("calibrate: sentences", sentences, None, _ITER, **options):
             block = np.stack([rows.min(axis=0), rows.max(axis=0)])
             ranges = (
                 block
@@ -276,7 +288,7 @@ class Encoder(SentenceTransformersNames):
         Args:
             sentences: Sentences, for example of a generator.
             chunk_size: Number of sentences per chunk. None: 4,096, but at most 16 million characters.
-            **options: Keywords of `encode`.
+            **options: Keywords of `encode`, checked by the call itself.
 
         Yields:
             Embeddings of at most `chunk_size` sentences, in order.
@@ -288,22 +300,32 @@ class Encoder(SentenceTransformersNames):
             >>> [rows.shape for rows in encoder.encode_iter(stream, chunk_size=2)]
             [(2, 2), (1, 2)]
         """
-        return self._chunks(sentences, chunk_size, 4096, **options)
+        if chunk_size is not None:
+            chunk_size = checked_int("encode_iter: chunk_size", chunk_size, 1)
+        return self._chunks("encode_iter: sentences", sentences, chunk_size, _ITER, **options)
 
-    def _chunks(self, sentences: Any, size: int | None, default: int, **options: Any) -> Iterator[Any]:
-        """`encode_iter` with chunks of at most `default` sentences if `size` is None."""
+    def _chunks(
+        self, what: str, sentences: Any, size: int | None, default: int, **options: Any
+    ) -> Iterator[Any]:
+        """`encode_iter` of the argument `what`; chunks of at most `default` sentences if `size` is None."""
         self._check_fitted()
         if is_single(sentences):
-            raise TypeError(f"encode_iter: sentences is one {type(sentences).__name__}; expected several")
+            raise TypeError(f"{what} is one {type(sentences).__name__}; expected several")
+        self.encode([], **{**options, "out": None, "show_progress_bar": False})  # checks the options
         if isinstance(sentences, os.PathLike):
             sentences = Corpus(sentences, keep_empty=True)
         size, text = (default, TEXT_AT_ONCE) if size is None else (size, None)
-        done = 0
-        for batch in batches(sentences, size, text=text):
-            with counted_from(done):
-                rows = self.encode(batch, **options)
-            yield rows
-            done += len(batch)
+
+        def encoded() -> Iterator[Any]:
+            done = 0
+            with renamed(what.rpartition(" ")[2]):
+                for batch in batches(sentences, size, text=text):
+                    with counted_from(done):
+                        rows = self.encode(batch, **options)
+                    yield rows
+                    done += len(batch)
+
+        return encoded()
 
     def _check_fitted(self) -> None:
         if not self.fitted:
@@ -364,7 +386,7 @@ class Encoder(SentenceTransformersNames):
 
         Args:
             queries: Sentences or embeddings, one or several.
-            corpus: Sentences, also as a stream, or embeddings in any precision.
+            corpus: Sentences, also as a stream, or embeddings in any precision, also as a stream of blocks.
             top_k: Number of results; all, if the corpus has fewer.
             measure: "cosine" (0 for zero embeddings) or "dot", the inner product.
             batch_size: Number of sentences of the corpus per block.
@@ -384,10 +406,17 @@ class Encoder(SentenceTransformersNames):
             >>> indices
             array([1, 2])
         """
-        if not is_numeric(corpus):
-            corpus = self._chunks(corpus, batch_size, _CHUNK // 4)
+        if batch_size is not None:
+            batch_size = checked_int("semantic_search: batch_size", batch_size, 1)
+        first = corpus
+        if isinstance(corpus, Iterator):
+            pieces = [*islice(corpus, 1)]
+            first = [piece for piece in pieces if not isinstance(piece, float)]  # NaN is a missing sentence
+            corpus = chain(pieces, corpus)
+        if not is_numeric(first):
+            corpus = self._chunks("semantic_search: corpus", corpus, batch_size, _CHUNK // 4)
         return semantic_search(
-            self._embedded(queries),
+            self._embedded("queries", queries),
             corpus,
             top_k,
             measure=measure,
@@ -398,17 +427,25 @@ class Encoder(SentenceTransformersNames):
 
     def _embedded_sides(self, a: Any, b: Any) -> tuple[Any, Any]:
         if is_numeric(a) or is_numeric(b):
-            return self._embedded(a), self._embedded(b)
+            return self._embedded("a", a), self._embedded("b", b)
         encoder, (a, b) = self._together(a, b)
-        return encoder.encode(a), encoder.encode(b)
+        return encoder._embedded("a", a), encoder._embedded("b", b)
 
-    def _embedded(self, values: Any) -> Any:
-        return values if is_numeric(values) else self.encode(values)
+    def _embedded(self, name: str, values: Any) -> Any:
+        if is_numeric(values):
+            return values
+        with renamed(name):
+            return self.encode(values)
 
     def fingerprint(self) -> str:
-        """A hexadecimal hash of everything that embeddings depend on; saving and loading keeps it."""
+        """A hexadecimal hash of everything that embeddings depend on; saving and loading keeps it.
+
+        The code of a tokenizer is part of it, unless it cannot be hashed.
+        """
         digest = hashlib.sha256(type(self).__name__.encode())
         _update(digest, self._identity())
+        if code := code_of_tokenizer(self):
+            digest.update(code.encode())
         return digest.hexdigest()
 
     def _identity(self) -> Any:
@@ -465,11 +502,28 @@ def _update(digest: Any, value: Any) -> None:
         digest.update(repr(value).encode())
 
 
+def code_of_tokenizer(encoder: Any) -> str | None:
+    """Return `Tokenizer.code_digest` of an encoder, or of the encoders that it is made of."""
+    inner = [*getattr(encoder, "encoders", ()), getattr(encoder, "encoder", None)]
+    codes = [getattr(getattr(encoder, "tokenizer_", None), "code_digest", "")]
+    codes += [code_of_tokenizer(one) for one in inner if isinstance(one, Encoder)]
+    return None if None in codes else " ".join(filter(None, codes))
+
+
 def is_numeric(values: Any) -> bool:
     """Whether values are embeddings, one or several, not sentences."""
     while isinstance(values, (list, tuple)) and values:
         values = values[0]
-    if hasattr(values, "detach"):  # a tensor
+    if hasattr(values, "detach") or is_column_of_rows(values):  # a tensor, or a column of a data frame
         return True
-    kind = getattr(getattr(values, "dtype", None), "kind", None)
-    return isinstance(values, (float, int)) or (kind is not None and kind in "fiub")
+    if column_names(values):
+        dtypes = [*getattr(values, "dtypes", ())]
+        return bool(dtypes) and all(map(_is_number, dtypes))
+    return isinstance(values, (float, int)) or _is_number(getattr(values, "dtype", None))
+
+
+def _is_number(dtype: Any) -> bool:
+    """Whether a type of NumPy, pandas or polars is one of numbers."""
+    if hasattr(dtype, "kind"):
+        return dtype.kind in tuple("fiub")
+    return hasattr(dtype, "is_numeric") and bool(dtype.is_numeric())

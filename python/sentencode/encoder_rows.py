@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ._core import __version__ as sentencode_version
 from .cache import cache_dir
-from .encoder import Encoder
+from .encoder import Encoder, code_of_tokenizer
 from .errors import NotFittedError
 from .files import as_path, refuse_link, whole_file
 
@@ -91,7 +91,8 @@ class EncoderRows:
             self.tokens = isinstance(self.encoder, Encoder) and not has_own_tokenizer(self.encoder)
         if self.key is None and callable(getattr(self.encoder, "fingerprint", None)):
             with contextlib.suppress(NotFittedError):  # `encode` raises it, where fitting is needed
-                self.key = str(self.encoder.fingerprint())
+                key = str(self.encoder.fingerprint())
+                self.key = None if code_of_tokenizer(self.encoder) is None else key
         if self.cache is not None and self.key is not None:
             self._check_cache()
 
@@ -245,6 +246,9 @@ def has_own_tokenizer(encoder: Any) -> bool:
 
 
 def _encode_of(encoder: Any) -> Callable[[Any], Any]:
+    if isinstance(encoder, type):
+        name = encoder.__name__
+        raise TypeError(f"the encoder is a class, {name}; expected an object of it, such as {name}(...)")
     if isinstance(encoder, Encoder):  # `fitted` of others may have another meaning
         encoder._check_fitted()
     for method in ("encode", "transform"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
 from html import escape
 from typing import Any, Literal
 
@@ -38,6 +39,8 @@ class Estimator:
             for name, value in list(params.items()):
                 if hasattr(value, "get_params") and not isinstance(value, type):
                     params.update({f"{name}__{inner}": v for inner, v in value.get_params().items()})
+                else:
+                    params.update({f"{name}__{inner}": getattr(value, inner) for inner in _fields(value)})
         return params
 
     def set_params(self, **params: Any) -> Any:
@@ -48,7 +51,7 @@ class Estimator:
 
         Args:
             **params: New values; `name__parameter` changes a parameter of a parameter, of the new one if
-                `name` changes too.
+                `name` changes too. A head is replaced by one with the new value.
 
         Returns:
             The object itself.
@@ -71,6 +74,14 @@ class Estimator:
                 setattr(self, outer, value)
         for outer, values in nested.items():
             part = getattr(self, outer)
+            if options := _fields(part):
+                if unknown := values.keys() - set(options):
+                    name = f"{outer}__{min(unknown)}"
+                    raise ValueError(
+                        f"{type(self).__name__} has no parameter {name!r}; its {outer} has {sorted(options)}"
+                    )
+                setattr(self, outer, replace(part, **values))
+                continue
             if not hasattr(part, "set_params"):
                 raise ValueError(
                     f"{type(self).__name__} has no parameter {f'{outer}__{min(values)}'!r}: "
@@ -188,6 +199,12 @@ class Estimator:
     def _facts(self) -> dict[str, str]:
         """Facts that are shown after the parameters."""
         return {"fitted": "yes" if self.fitted else "no"}
+
+
+def _fields(value: Any) -> list[str]:
+    """The options of a parameter that is a dataclass, as heads are; of others, none."""
+    is_object = is_dataclass(value) and not isinstance(value, type)
+    return [field.name for field in fields(value)] if is_object else []
 
 
 def _short(value: Any, longest: int = 60) -> str:

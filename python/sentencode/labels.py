@@ -35,10 +35,16 @@ def class_ids(y: Any, classes: list[Any], what: str, others: int | None = None) 
         y: Labels.
         classes: The classes.
         what: Name of the labels in errors.
-        others: Index of labels that are no class. None: an error.
+        others: Index of labels that are no class. None: an error, as for numbers where classes are names, and
+            the reverse.
     """
     index = {name: i for i, name in enumerate(classes)}
     labels = _names(y, what)
+    if labels and classes and isinstance(labels[0], str) != isinstance(classes[0], str):
+        raise TypeError(
+            f"{what}[0] is {labels[0]!r:.40} ({type(labels[0]).__name__}), but the classes are "
+            f"{type(classes[0]).__name__}, such as {classes[0]!r:.40}"
+        )
     for i, name in enumerate(labels):
         if name not in index and others is None:
             some = ", ".join(map(repr, classes[:10])) + (", ..." if len(classes) > 10 else "")

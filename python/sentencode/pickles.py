@@ -97,7 +97,8 @@ def _encode(text: str, encoding: str) -> bytes:
     return text.encode("latin1")
 
 
-class _Unpickler(pickle.Unpickler):
+# That of C allocates gigabytes for a memo index in a few bytes.
+class _Unpickler(pickle._Unpickler):
     def __init__(self, file: BinaryIO, kinds: str, classes: Collection[str]) -> None:
         super().__init__(file, encoding="latin1")
         self._allowed: dict[str, Any] = {

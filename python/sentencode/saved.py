@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -87,8 +88,13 @@ def load(
             return read_static(static, trust=trust_tokenizer)
     if vectors is not None and not isinstance(vectors, WordVectors):
         vectors = WordVectors.load(vectors, verify=verify)
-    with _reading(name):
-        saved_class = json.loads(_core.encoder_config(name))["kind"]
+    try:
+        with _reading(name):
+            saved_class = json.loads(_core.encoder_config(name))["kind"]
+    except FormatError as error:
+        if re.search("not (an encoder|a safetensors file)", str(error)):
+            raise FormatError(f"{error}; WordVectors.load reads files of word vectors") from None
+        raise
     if saved_class in _NESTED:
         options: dict[str, Any] = {"tokenizer": tokenizer, "trust_tokenizer": trust_tokenizer}
         options |= {"vectors": vectors, "trust_vectors": trust_vectors, "verify": verify}

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .checks import checked_float, checked_int
+from .core_encoder import is_still
 from .encoder import Encoder, in_blocks
 from .errors import FormatError
 from .nested import check_inner, read_nested, write_nested
@@ -21,9 +22,10 @@ __all__ = ["Whitening"]
 Floats = npt.NDArray[np.float32]
 _ROWS = 4096  # that are computed at once
 
-# The encoder, n_components and damping of a fit; its mean [d] and its directions [d, dim], divided by their
-# deviations. One object, so that threads that encode during a fit read the values of one fit.
-Fit = tuple[Encoder, int | None, float, Floats, Floats]
+# The encoder, n_components and damping of a fit; the encoder's parameters; its mean [d] and its directions
+# [d, dim], divided by their deviations. One object, so that threads that encode during a fit read the values
+# of one fit.
+Fit = tuple[Encoder, int | None, float, dict[str, Any], Floats, Floats]
 
 
 class Whitening(Encoder):
@@ -47,6 +49,7 @@ class Whitening(Encoder):
     """
 
     _fit: Fit | None = None
+    _fitted_here: str | None = None  # fingerprint of the encoder, if `fit` has fitted it
 
     def __init__(self, encoder: Encoder, *, n_components: int | None = None, damping: float = 0.1) -> None:
         self.encoder = encoder
@@ -61,15 +64,18 @@ class Whitening(Encoder):
 
     @property
     def fitted(self) -> bool:
-        """Whether `fit` was called with these parameters."""
-        fit = self._fit
-        return fit is not None and fit[0] is self.encoder and fit[1:3] == (self.n_components, self.damping)
+        """Whether `fit` was called with these parameters, and those of the encoder."""
+        fit, encoder = self._fit, self.encoder
+        if fit is None or fit[0] is not encoder or fit[1:3] != (self.n_components, self.damping):
+            return False
+        now = encoder.get_params(deep=False)
+        return all(is_still(now[name], value) for name, value in fit[3].items())
 
     def fit(self, sentences: Any, y: Any = None, *, show_progress_bar: bool | None = None) -> Any:
         """Fit the mean and the directions. Some thousand sentences suffice.
 
-        The encoder is fitted first, unless it is fitted already. After it is fitted again, so must this be.
-        Zero embeddings, of sentences without known words, are not counted.
+        The encoder is fitted first, unless it was fitted before, other than by this method. After it is
+        fitted again, so must this be. Zero embeddings, of sentences without known words, are not counted.
 
         Args:
             sentences: Sentences, as for `Encoder.fit`.
@@ -83,9 +89,11 @@ class Whitening(Encoder):
             ValueError: A parameter is invalid, or there are fewer than two different embeddings.
         """
         self._check()
-        if not getattr(self.encoder, "fitted", True):
+        here = self._fitted_here is not None and self._fitted_here == _fingerprint(self.encoder)
+        if here or not getattr(self.encoder, "fitted", True):
             sentences = repeatable(sentences)
             self.encoder.fit(sentences, y, show_progress_bar=show_progress_bar)
+            self._fitted_here = _fingerprint(self.encoder)
         d = self.encoder.dim
         if self.n_components is not None and d < self.n_components:
             raise ValueError(
@@ -112,7 +120,8 @@ class Whitening(Encoder):
         return self._adopt(mean.astype(np.float32), directions.astype(np.float32))
 
     def _adopt(self, mean: Floats, directions: Floats) -> Any:
-        self._fit = self.encoder, self.n_components, self.damping, mean, directions
+        params = self.encoder.get_params(deep=False)
+        self._fit = self.encoder, self.n_components, self.damping, params, mean, directions
         return self
 
     def _check_fitted(self) -> None:
@@ -131,7 +140,7 @@ class Whitening(Encoder):
             checked_int("Whitening: n_components", self.n_components, 1)
 
     def _encode_into(self, batch: Any, out: npt.NDArray[np.float32]) -> None:
-        encoder, _, _, mean, directions = self._fitted()
+        encoder, _, _, _, mean, directions = self._fitted()
         x = np.empty((len(batch), len(mean)), np.float32)
         encoder._encode_into(batch, x)
         for i in range(0, len(x), _ROWS):
@@ -141,7 +150,7 @@ class Whitening(Encoder):
             out[i : i + _ROWS] = white
 
     def _identity(self) -> Any:
-        return self.encoder.fingerprint(), *self._fitted()[3:]
+        return self.encoder.fingerprint(), *self._fitted()[4:]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the encoder, with its word vectors, and the directions to one file for `sentencode.load`.
@@ -158,7 +167,7 @@ class Whitening(Encoder):
         Warns:
             UserWarning: The tokenizer of the encoder must be passed to `load`.
         """
-        encoder, n_components, damping, mean, directions = self._fitted()
+        encoder, n_components, damping, _, mean, directions = self._fitted()
         config = {"n_components": n_components, "damping": damping}
         write_nested(path, "Whitening", [encoder], config, {"mean": mean, "directions": directions})
 
@@ -178,3 +187,7 @@ class Whitening(Encoder):
         if (shapes := {name: list(values.shape) for name, values in tensors.items()}) != expected:
             raise FormatError(f"{path}: expected tensors {expected}, got {shapes!r:.80}")
         return whitening._adopt(tensors["mean"], tensors["directions"])
+
+
+def _fingerprint(encoder: Encoder) -> str | None:
+    return encoder.fingerprint() if getattr(encoder, "fitted", True) else None

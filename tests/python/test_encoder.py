@@ -586,3 +586,69 @@ def test_lines_without_known_words_warn(tmp_path):
     path.write_text("x\n" * 30 + "\n" * 30)
     with pytest.warns(se.ZeroRowsWarning, match="30 of 60 rows"):
         se.Average(se.WordVectors.from_dict({"a": [1]})).encode(path)
+
+
+def test_embeddings_in_data_frames(encoder):
+    frame = encoder.set_output(transform="pandas").transform(TEXTS)
+    column = pd.Series(list(ROWS), index=[9, 8, 7, 6])
+    for rows in (frame, column, column.map(list), column.to_numpy()):
+        np.testing.assert_array_equal(encoder.similarity("a", rows), encoder.similarity("a", ROWS))
+        np.testing.assert_array_equal(se.similarity(rows, rows), se.similarity(ROWS, ROWS))
+        hits = encoder.semantic_search(rows, rows, top_k=1)
+        np.testing.assert_array_equal(hits.indices, encoder.semantic_search(ROWS, ROWS, top_k=1).indices)
+    for texts in (pd.DataFrame({"text": TEXTS}), pd.Series([text.split() for text in TEXTS])):
+        np.testing.assert_array_equal(encoder.similarity("a", texts), encoder.similarity("a", TEXTS))
+    with pytest.raises(ValueError, match="b must hold embeddings of one length"):
+        encoder.similarity("a", pd.Series([np.ones(4), np.ones(3)]))
+    with pytest.raises(TypeError, match=r"b is a DataFrame; pass one of its columns: \['x', 'text'\]"):
+        encoder.similarity("a", pd.DataFrame({"x": [1.0], "text": ["a"]}))
+
+
+def test_semantic_search_takes_streams_of_embeddings(encoder):
+    expected = encoder.semantic_search("a b", TEXTS, top_k=4)
+    for stream in (encoder.encode_iter(TEXTS, 3), (row[None] for row in ROWS), iter(TEXTS)):
+        np.testing.assert_array_equal(
+            encoder.semantic_search("a b", stream, top_k=4).indices, expected.indices
+        )
+    assert encoder.semantic_search("a", iter([])).indices.shape == (0,)
+    with pytest.raises(TypeError, match=r"corpus\[0\] is float \(nan\)"):
+        Words().semantic_search("a", iter([float("nan"), "a"]))
+
+
+class Words(Counts):
+    """Refuses what is no sentence, as the core does."""
+
+    fitted = True
+
+    def _encode_into(self, batch, out):
+        super()._encode_into(se.Tokenizer("whitespace")(batch), out)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda e: e.semantic_search(TEXTS, "a b"), "semantic_search: corpus is one str; expected several"),
+        (lambda e: e.semantic_search(TEXTS, None), "corpus is NoneType"),
+        (lambda e: e.semantic_search(None, TEXTS), "queries is NoneType"),
+        (lambda e: e.semantic_search("a", ["a", 5]), r"corpus\[1\] is int \(5\)"),
+        (lambda e: e.semantic_search("a", TEXTS, batch_size=0), "batch_size must be at least 1, got 0"),
+        (lambda e: e.calibrate("a"), "calibrate: sentences is one str; expected several"),
+        (lambda e: e.similarity(None, TEXTS), "^a is NoneType"),
+        (lambda e: e.similarity(TEXTS, ["a", 5]), r"^b\[1\] is int"),
+        (lambda e: e.similarity_pairwise(ROWS, None), "^b is NoneType"),
+        (lambda e: e.encode_iter("a"), "encode_iter: sentences is one str; expected several"),
+        (lambda e: e.encode_iter(TEXTS, chunk_size=0), "encode_iter: chunk_size must be at least 1, got 0"),
+        (lambda e: e.encode_iter(TEXTS, chunksize=10), "no keyword 'chunksize'"),
+        (lambda e: e.encode_iter(TEXTS, precision="int9"), "int9"),
+    ],
+)  # fmt: skip
+def test_errors_name_the_function_and_the_argument(call, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        call(Words())
+
+
+@pytest.mark.parametrize("device", ["gpu", "no device"])
+def test_tensors_on_a_device_that_does_not_exist(encoder, device):
+    pytest.importorskip("torch")
+    with pytest.raises(ValueError, match=f"device='{device}' cannot be used: "):
+        encoder.encode(TEXTS, convert_to_tensor=True, device=device)

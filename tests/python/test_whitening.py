@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 import threading
 
@@ -98,9 +99,30 @@ def test_an_encoder_is_fitted_unless_it_is(vectors, texts):
         encoder.encode("cat")
     assert encoder.fit(iter(texts)) is encoder
     before = sif.encode(texts)
-    encoder.fit(texts[:100])
-    np.testing.assert_array_equal(sif.encode(texts), before)
     np.testing.assert_array_equal(before, se.SIF(vectors, components=1).fit(texts).encode(texts))
+    # What this has fitted, it fits again; what was fitted before, it does not.
+    encoder.fit(texts[:100])
+    other = se.SIF(vectors, components=1).fit(texts[:100])
+    np.testing.assert_array_equal(sif.encode(texts), other.encode(texts))
+    np.testing.assert_array_equal(encoder.encode(texts), se.Whitening(other).fit(texts[:100]).encode(texts))
+    before = other.encode(texts)
+    se.Whitening(other).fit(texts).fit(texts)
+    np.testing.assert_array_equal(other.encode(texts), before)
+
+
+@pytest.mark.parametrize(
+    "copied", [lambda one: one, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))]
+)
+def test_a_changed_encoder_needs_a_fit(vectors, texts, copied):
+    for inner in (se.Average(vectors), se.Whitening(se.Average(vectors))):
+        encoder = copied(se.Whitening(inner).fit(texts))
+        rows = encoder.encode(texts)
+        np.testing.assert_array_equal(encoder.encode(texts), rows)
+        first, value = ("normalize", True) if isinstance(inner, se.Average) else ("damping", 0.5)
+        encoder.encoder.set_params(**{first: value})
+        with pytest.raises(se.NotFittedError, match="call fit"):
+            encoder.encode(texts)
+        assert encoder.fit(texts).fitted
 
 
 def test_a_thread_encodes_by_one_fit_while_another_one_fits(vectors, texts):

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string_view>
+
+#include "sentencode/error.h"
 
 namespace sentencode {
 
@@ -16,6 +19,13 @@ struct Sentences {
   bool tokenised() const { return !offsets.empty(); }
   std::int64_t size() const {
     return static_cast<std::int64_t>(tokenised() ? offsets.size() - 1 : pieces.size());
+  }
+  /// InvalidInput unless the offsets are in order and within `pieces`.
+  void check() const {
+    ST_CHECK(!tokenised() || (offsets.front() >= 0 && std::ranges::is_sorted(offsets) &&
+                              static_cast<std::uint64_t>(offsets.back()) <= pieces.size()),
+             InvalidInput, "sentences: offsets must rise from 0 or more to at most ", pieces.size(),
+             ", the number of tokens");
   }
   /// Sentences [begin, end).
   Sentences slice(std::int64_t begin, std::int64_t end) const {

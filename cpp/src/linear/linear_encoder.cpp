@@ -50,6 +50,7 @@ const std::map<std::string, EncoderLoader>& linear_loaders() {
 void LinearEncoder::check_out(const Sentences& sentences, const MatrixView& out) const {
   ST_CHECK(out.rows() == sentences.size() && out.cols() == dim(), InvalidInput, kind(), ": out must be [",
            sentences.size(), ", ", dim(), "], got [", out.rows(), ", ", out.cols(), "]");
+  sentences.check();
 }
 
 ModelContents LinearEncoder::contents(const SaveOptions& options, const std::string& path) const {

@@ -176,6 +176,7 @@ std::int64_t NeuralEncoder::dim() const { return network_->dim(); }
 void NeuralEncoder::encode(const Sentences& sentences, MatrixView out) const {
   ST_CHECK(out.rows() == sentences.size() && out.cols() == dim(), InvalidInput, kind_, ": out must be [",
            sentences.size(), ", ", dim(), "], got [", out.rows(), ", ", out.cols(), "]");
+  sentences.check();
   const c10::InferenceMode guard;
   const nn::Evaluating evaluating;
   const at::TensorOptions options = tensor_options(*network_);

@@ -34,6 +34,7 @@ WeightedWords::WeightedWords(std::shared_ptr<const WordVectors> vectors, Tokeniz
   const auto bad = std::find_if(weights_.begin(), weights_.end(), [](float w) { return !std::isfinite(w); });
   ST_CHECK(bad == weights_.end(), InvalidInput, "weights[", bad - weights_.begin(), "] is ", *bad,
            ", not a finite number");
+  may_overflow_ = std::ranges::any_of(weights_, [](float w) { return std::abs(w) > 1; });
   if (tokenizer_.split == Split::subwords && vectors_->oov() != OutOfVocabulary::subwords) {
     row_of_token_ = std::make_shared<const std::vector<std::int32_t>>(rows_of_tokens(tokenizer_, *vectors_));
   }
@@ -84,6 +85,7 @@ template <typename Block>
 void WeightedWords::for_blocks(const Sentences& sentences, MatrixView out, const Block& block) const {
   ST_CHECK(out.rows() == sentences.size() && out.cols() == dim(), InvalidInput, "out must be [",
            sentences.size(), ", ", dim(), "], got [", out.rows(), ", ", out.cols(), "]");
+  sentences.check();
   parallel_for(0, sentences.size(), kSentencesOfThread, [&](std::int64_t first, std::int64_t last) {
     Tokens scratch;
     RaggedIds ids;
@@ -99,6 +101,8 @@ void WeightedWords::for_blocks(const Sentences& sentences, MatrixView out, const
 void WeightedWords::means(const Sentences& sentences, MatrixView out, bool unit_length) const {
   for_blocks(sentences, out, [this, unit_length](const RaggedIds& ids, MatrixView rows) {
     vectors_->means(ids, weights_or_null(), rows);
+    ST_CHECK(!may_overflow_ || rows.allFinite(), DivergedError,
+             "an embedding is not finite: weights times word vectors exceed the numbers of float32");
     for (std::int64_t i = 0; i < ids.size() && unit_length; ++i) {
       const double length = std::sqrt(squared_length(rows.row(i)));
       if (length > 0) rows.row(i) = (rows.row(i).cast<double>() * (1 / length)).cast<float>();

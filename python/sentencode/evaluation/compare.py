@@ -13,8 +13,16 @@ from .metrics.results import TaskResult, examples_of, is_class, plain
 from .metrics.scores import ranks_apart
 from .report.averages import averages_compared
 from .report.report import Report
-from .report.tables import markdown, markdown_row, percent
-from .statistics.comparison import Compared, aligned, by_holm, notes_of, row_of, rows_of_task
+from .report.tables import html_of, markdown, markdown_row, percent
+from .statistics.comparison import (
+    Compared,
+    aligned,
+    by_holm,
+    notes_of,
+    row_of,
+    rows_of_task,
+    too_few_resamples,
+)
 
 __all__ = ["Compared", "Comparisons", "Differing", "compare"]
 
@@ -39,7 +47,7 @@ class Comparisons(Sequence[Compared]):
         skipped: Tasks that could not be compared, and why.
         confidence: Confidence level of the intervals.
         protocols: Protocols of a and b.
-        notes: Limits of the tests, by task.
+        notes: Limits of the tests, by task; of all tasks, by test.
     """
 
     a: str
@@ -149,6 +157,9 @@ class Comparisons(Sequence[Compared]):
     def _repr_markdown_(self) -> str:
         return self.to_markdown()
 
+    def _repr_html_(self) -> str:
+        return html_of(self.to_markdown())
+
     def __repr__(self) -> str:
         return f"Comparisons({self.a!r}, {self.b!r}: {len(self.rows)} tests on {', '.join(self._results)})"
 
@@ -236,6 +247,8 @@ def compare(
         if note := notes_of(*compared[task]):
             notes[task] = note
     rows += _averages(compared, options)
+    if note := too_few_resamples(rows, resamples):
+        notes["paired bootstrap"] = note
     protocols = (a.facts.get("protocol"), b.facts.get("protocol"))
     return Comparisons(a.encoder, b.encoder, by_holm(rows), skipped, confidence, protocols, notes, compared)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from .metrics.results import plain
 from .report.report import Report
-from .report.tables import markdown, markdown_row, percent
+from .report.tables import html_of, markdown, markdown_row, percent
 from .report.ties import Ranked, against_best, by_score, ranked_averages
 
 __all__ = ["Ranked", "RankedEncoders", "rank"]
@@ -84,6 +84,9 @@ class RankedEncoders(Mapping[str, tuple[Ranked, ...]]):
     def _repr_markdown_(self) -> str:
         return self.to_markdown()
 
+    def _repr_html_(self) -> str:
+        return html_of(self.to_markdown())
+
     def __repr__(self) -> str:
         return f"RankedEncoders({len(self.encoders)} encoders on {', '.join(self.rows)})"
 
@@ -128,7 +131,9 @@ def rank(
     if len(reports) < 2:
         raise ValueError(f"rank: expected two reports or more, got {len(reports)}")
     if repeated := {name for name in names if names.count(name) > 1}:
-        raise ValueError(f"rank: two reports are of encoders named {min(repeated)!r}")
+        raise ValueError(
+            f"rank: two reports are of encoders named {min(repeated)!r}; name them by evaluate(..., name=)"
+        )
     common = [task for task in reports[0] if all(task in report for report in reports)]
     if not common:
         raise ValueError("rank: no task is in all reports")

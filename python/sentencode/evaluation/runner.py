@@ -437,7 +437,8 @@ def _few_shot(
     shots = untrained.few_shot(encoded.embeddings[indices], classes, **options)
     figures = {"few_shot": 100 * shots.value, "nsamples": len(classes)}
     intervals = {"few_shot": _percent(shots.interval)}
-    predictions = SplitPredictions(name, np.arange(len(classes)), shots.correct, np.ones(len(classes)))
+    tested = np.flatnonzero(shots.tested)
+    predictions = SplitPredictions(name, tested, shots.correct[tested], shots.tested[tested])
     details = {"deviations": {"few_shot": 100 * shots.deviation}}
     return TaskResult(encoded.task.name, figures, intervals, {name: predictions}, details)
 

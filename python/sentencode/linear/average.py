@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from ..checks import checked_bool, checked_int
-from ..vectors import Vectors
+from ..vectors import Vectors, WordVectors
 from .base import LinearEncoder
 from .weights import smooth_weights
 
@@ -32,8 +33,9 @@ class Average(LinearEncoder):
         frequencies: Source of p(w): a `Frequencies`, a `Vocabulary`, a dict of counts, the path of a file of
             words and counts, or "zipf" (the order of the vectors). None: the counts of the vectors, or "zipf"
             if they have none.
-        weights: Weight of each word [len(vectors)], instead of `a` and `frequencies`. Rows of unknown words
-            have the weight 1.
+        weights: Weight of each word, instead of `a` and `frequencies`: numbers [len(vectors)] in the order of
+            the vectors, or a dict or a pandas Series by word, which must have all words of the vectors. Rows
+            of unknown words have the weight 1.
 
     Example:
         >>> import numpy as np, sentencode as se
@@ -58,7 +60,7 @@ class Average(LinearEncoder):
         lowercase: bool | Literal["auto"] = "auto",
         a: float | None = None,
         frequencies: Any = None,
-        weights: npt.ArrayLike | None = None,
+        weights: npt.ArrayLike | Mapping[str, float] | None = None,
         normalize: bool = False,
         truncate_dim: int | None = None,
     ) -> None:
@@ -108,7 +110,7 @@ class Average(LinearEncoder):
             return smooth_weights("Average", vectors, self.frequencies, self.a)
         if self.a is not None or self.frequencies is not None:
             raise ValueError("Average: weights exclude a and frequencies, which would compute others")
-        weights = np.asarray(self.weights, dtype=np.float32)
+        weights = np.asarray(_in_order(self.weights, vectors), dtype=np.float32)
         if weights.shape != (len(vectors),):
             raise ValueError(
                 f"Average: weights must be an array [{len(vectors)}], one for each word, "
@@ -122,3 +124,16 @@ class Average(LinearEncoder):
         if params["a"] is None and model.weights is not None:
             return {"weights": model.weights[: len(model.vectors)]}
         return super()._weights_of(model, params)
+
+
+def _in_order(weights: Any, vectors: WordVectors) -> Any:
+    """Weights by word as a list in the order of the vectors; others unchanged."""
+    if hasattr(weights, "to_dict") and hasattr(weights, "index"):  # a Series of pandas
+        if list(weights.index) == list(range(len(weights))):  # it has no words
+            return weights
+        weights = weights.to_dict()
+    if not isinstance(weights, Mapping):
+        return weights
+    if (missing := next((word for word in vectors.words if word not in weights), None)) is not None:
+        raise ValueError(f"Average: weights must have all words of the vectors, but lack {missing!r}")
+    return [weights[word] for word in vectors.words]

@@ -150,10 +150,12 @@ class SIF(CommonDirections):
             self._evaluated.refuse_learnt()
         super()._check_learnt()
 
-    def _chunks(self, sentences: Any, size: int | None, default: int, **options: Any) -> Iterator[Any]:
+    def _chunks(
+        self, what: str, sentences: Any, size: int | None, default: int, **options: Any
+    ) -> Iterator[Any]:
         if self._evaluated and not is_single(sentences):
             self._evaluated.refuse_streams()
-        return super()._chunks(sentences, size, default, **options)
+        return super()._chunks(what, sentences, size, default, **options)
 
     def _options(self) -> dict[str, Any]:
         if self.statistics not in ("fit", "evaluated"):

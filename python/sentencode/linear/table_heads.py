@@ -20,9 +20,10 @@ from ..labels import (
     scores,
 )
 
-__all__ = ["SIDES", "UNLABELLED", "checked_head", "head_config", "table_labels"]
+__all__ = ["SIDES", "UNLABELLED", "checked_head", "confusion", "head_config", "table_labels"]
 
 Floats = npt.NDArray[np.float32]
+Ids = npt.NDArray[np.int64]
 
 _HEADS: dict[str, dict[str, Any]] = {  # options and their defaults
     "Classifier": {"class_weight": None},
@@ -124,3 +125,19 @@ def table_labels(
         learnt = labels.shape[1]
     check_count(labels, count, what)
     return labels, learnt
+
+
+def confusion(truth: Ids, predicted: Ids, count: int) -> Ids:
+    """Return the number of examples of each true class (rows) and predicted class (columns).
+
+    Args:
+        truth: Index of the class of each example.
+        predicted: Index of its predicted class.
+        count: Number of classes.
+
+    Example:
+        >>> confusion(np.array([0, 1, 1]), np.array([0, 1, 0]), 2).tolist()
+        [[1, 0], [1, 1]]
+    """
+    cells = np.bincount(truth * count + predicted, minlength=count**2)
+    return cells.reshape(count, count).astype(np.int64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -22,6 +23,7 @@ Indices = npt.NDArray[np.int64]
 Split = tuple[Indices, Indices]
 
 _PENALTIES = (0.001, 0.01, 0.1, 1.0, 10.0)  # C of the linear head on the initial table
+_UNCHOSEN_PENALTY = 1.0  # without held-out examples
 _MOST_ROWS = 50_000  # examples that it is fitted to
 
 
@@ -114,11 +116,18 @@ class TableTraining:
             splits: Examples to train on, and others to choose by; several for cross-validation. The losses of
                 a trial are means over splits, and its model is that of the first.
             word_dropouts: Values to try.
-            refit: Whether to train on all examples in the end.
+            refit: Whether to train on all examples in the end, as without held-out ones.
         """
         each = sum(len(train) for train, _ in splits)
         everything = np.concatenate(splits[0])
         self._total = self.max_epochs * (len(word_dropouts) * each + refit * len(everything))
+        if not any(len(held_out) for _, held_out in splits):  # there is nothing to choose by
+            c = _UNCHOSEN_PENALTY if self.head.get("outputs") else None
+            self._total = self.max_epochs * len(everything)
+            self._refit(everything, Trial(math.nan, self.max_epochs, word_dropouts[0], c))
+            assert self.best is not None
+            self.trials.append(self.best.trial)
+            return
         trial, heads = self._fit_heads(splits, _PENALTIES)
         self._offer(Best(trial, None, heads[0]))
         with ThreadPoolExecutor(min(num_threads(), len(word_dropouts))) as pool:
@@ -239,7 +248,10 @@ class TableTraining:
             self.best = Best(trial, None, head)
             return
         trainer = self._trainer(head, everything, trial.word_dropout)
-        for _ in range(trial.epochs):
+        for epoch in range(trial.epochs):
+            if self.best is None and self.is_late:
+                trial = replace(trial, epochs=epoch)
+                break
             trainer.epoch(everything)
             self._report(len(everything))
         self.best = Best(trial, trainer.table, trainer.head)

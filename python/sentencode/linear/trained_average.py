@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numbers
 import time
 import warnings
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, Literal, NoReturn, cast
 
 import numpy as np
@@ -20,7 +22,7 @@ from ..text.sides import is_empty, sides_of
 from ..text.tokenizer import Tokenizer
 from ..vectors import Vectors, WordVectors
 from .base import LinearEncoder
-from .table_heads import SIDES, UNLABELLED, checked_head, head_config, table_labels
+from .table_heads import SIDES, UNLABELLED, checked_head, confusion, head_config, table_labels
 from .table_report import TableReport, planned, unknown_advice
 from .table_training import Split, TableTraining, Trial
 
@@ -81,7 +83,8 @@ class TrainedAverage(LinearEncoder):
         classes_: Classes of a classifier, sorted.
         trial_: How the model was trained: `loss` and `accuracy` on held-out examples, `epochs` (0: the
             vectors are the initial ones), `word_dropout` and `c`, the inverse penalty of the initial head.
-            The loss of "RowRegression" is in multiples of the targets' mean square.
+            The loss of "RowRegression" is in multiples of the targets' mean square; it is NaN if nothing was
+            held out.
         trials_: The same for all that was tried. Both are not saved in files.
 
     Example:
@@ -149,8 +152,10 @@ class TrainedAverage(LinearEncoder):
             sentences: Sentences; or pairs or triples: tuples, an array or a data frame with as many columns.
             y: Labels: classes, scores, embeddings [n, d] of another encoder; None for "MultipleNegatives"
                 and "Triplet".
-            valid: Validation examples instead of a held-out share: a tuple of sentences and labels, or,
-                without labels, pairs or triples. They are not trained on.
+            valid: Validation examples, which are not trained on: a tuple of sentences and labels, or, without
+                labels, pairs or triples. Or the fraction of the examples that is held out. None:
+                `validation_fraction`. 0: nothing is held out or chosen; there are `max_epochs` passes, with
+                the `word_dropout` 0 if it is None.
             show_progress_bar: Whether to show a progress bar, and lines with the plan and the result. None:
                 if the logger "sentencode" shows information, or, after a second, in a terminal or a notebook.
 
@@ -251,6 +256,21 @@ class TrainedAverage(LinearEncoder):
         check_count(truth, len(predicted), "y")
         return float(_core.spearman(predicted.astype(np.float64), truth.astype(np.float64)))
 
+    def confusion_matrix(self, sentences: Any, y: Any) -> Indices:
+        """Return the confusion matrix of a classifier.
+
+        Args:
+            sentences: As in `fit`.
+            y: True classes.
+
+        Returns:
+            [classes, classes]: a row for each true class, a column for each predicted one.
+        """
+        classes = self.classes_.tolist()
+        ids, outputs = class_ids(y, classes, "y"), self._outputs(sentences)
+        check_count(ids, len(outputs), "y")
+        return confusion(ids, outputs.argmax(axis=1), len(classes))
+
     def _outputs(self, sentences: Any) -> Floats:
         head = self._fitted_model().head
         count = head.config["sides"]
@@ -340,11 +360,14 @@ class TrainedAverage(LinearEncoder):
         self._check_vectors()
         tokenizer, initial = self._new_tokenizer(), self._word_vectors
         labels, learnt = table_labels(kind, head, y, len(sides[0]), "y", None)
-        held_out_sides = None
-        if valid is not None:
+        held_out_sides, fraction = None, self.validation_fraction
+        if isinstance(valid, numbers.Real):
+            fraction = checked_float("fit: valid", valid, 0, 0.5)
+        elif valid is not None:
             if kind not in UNLABELLED and not (isinstance(valid, tuple) and len(valid) == 2):
                 raise TypeError(
-                    f"fit: valid must be a tuple of sentences and their labels, got {type(valid).__name__}"
+                    "fit: valid must be a tuple of sentences and their labels, or a fraction, got "
+                    f"{type(valid).__name__}"
                 )
             others, others_y = (valid, None) if kind in UNLABELLED else valid
             held_out_sides = sides_of(others, SIDES[kind])
@@ -362,7 +385,8 @@ class TrainedAverage(LinearEncoder):
             )
         n = len(sides[0])
         if held_out_sides is None:
-            splits = self._splits(labels if kind == "Classifier" else None, groups_of(keys_of(sides)))
+            groups = groups_of(keys_of(sides))
+            splits = self._splits(labels if kind == "Classifier" else None, groups, fraction)
         else:
             sides = [[*a, *b] for a, b in zip(sides, held_out_sides, strict=True)]
             labels = np.concatenate([labels, more])
@@ -409,14 +433,19 @@ class TrainedAverage(LinearEncoder):
             )
             dropouts = (0.0, 0.3) if self.word_dropout is None else (self.word_dropout,)
             try:
-                training.run(splits, dropouts, refit=valid is None)
+                training.run(splits, dropouts, refit=held_out_sides is None)
             finally:  # also if interrupted
                 if training.best is not None:
                     self._adopt_trained(training, initial, listed, tokenizer, learnt, unit)
         seconds = time.monotonic() - begin
-        report = TableReport(training, self.trial_, labels if kind == "Classifier" else None, splits)
-        say(shown.show and seconds >= shown.delay, f"{self._reported}: {report.result()}; {seconds:.1f} s")
-        for text, warning in (*unknown_advice(looked_up, len(initial)), *report.advice(self.max_minutes)):
+        warned = [*unknown_advice(looked_up, len(initial))]
+        if len(splits[0][1]):
+            report = TableReport(training, self.trial_, labels if kind == "Classifier" else None, splits)
+            say(
+                shown.show and seconds >= shown.delay, f"{self._reported}: {report.result()}; {seconds:.1f} s"
+            )
+            warned += report.advice(self.max_minutes)
+        for text, warning in warned:
             warnings.warn(f"{self._reported}.fit: {text}", warning, stacklevel=3)
 
     def _training_options(self, kind: str) -> dict[str, Any]:
@@ -436,18 +465,20 @@ class TrainedAverage(LinearEncoder):
             "seed": checked_int(name + "seed", self.seed, 0),
         }
 
-    def _splits(self, labels: Floats | None, groups: Indices) -> list[Split]:
+    def _splits(self, labels: Floats | None, groups: Indices, fraction: float | None) -> list[Split]:
         """Examples to train on and to hold out: equal fractions of the classes, equal examples together."""
         if len(groups) < 2:
             raise ValueError(f"{self._reported}: fit needs two examples or more, got {len(groups)}")
+        if fraction == 0:
+            return [(np.arange(len(groups)), np.arange(0))]
         ids = None if labels is None else labels.argmax(axis=1)
-        masks = held_out_masks(self._chosen, groups, ids)
+        masks = held_out_masks(partial(self._chosen, fraction), groups, ids)
         return [(np.flatnonzero(~held_out), np.flatnonzero(held_out)) for held_out in masks]
 
-    def _chosen(self, ids: Indices | None, n: int) -> Iterator[Indices]:
+    def _chosen(self, fraction: float | None, ids: Indices | None, n: int) -> Iterator[Indices]:
         """Yield the examples to hold out, of `n` with the classes `ids`."""
-        few = self.validation_fraction is None and n < _FEW
-        fraction = 0.1 if self.validation_fraction is None else self.validation_fraction
+        few = fraction is None and n < _FEW
+        fraction = 0.1 if fraction is None else fraction
         step = max(2, min(_PARTS, n // 2) if few else 1 / fraction, -(-n // _MOST_HELD_OUT))
         order = np.random.default_rng(self.seed).permutation(n)
         if ids is not None:

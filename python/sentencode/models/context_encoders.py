@@ -263,7 +263,8 @@ class RNNCNN(NeuralEncoder):
     _renamed: ClassVar[dict[str, str]] = {"predict": "following_words"}
     training_defaults = _SMALL
     _presets: ClassVar[dict[str, dict[str, Any]]] = {
-        **{"small": {}, "paper": {**_PAPER, "hidden": 300, "channels": 600, "inner": 300}},
+        "small": {},
+        "paper": {**_PAPER, "hidden": 300, "channels": 600, "inner": 300, "word_bias": False},
     }
 
     def _completed(self, settings: dict[str, Any]) -> dict[str, Any]:

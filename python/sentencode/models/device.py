@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 
 import torch
 
 from ..checks import checked_str
+from ..encode_arguments import torch_device
 
 __all__ = ["replaced_device", "usable_device"]
 
@@ -16,14 +16,7 @@ def usable_device(name: str) -> torch.device:
     """The device of a name; "auto" is a GPU if there is one. ValueError if it cannot be used."""
     if checked_str("device", name) == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        device = torch.device(name)
-        if device.type == "meta":
-            raise RuntimeError("nothing is computed there")
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:  # the latter where torch was built without CUDA
-        why = re.split(r"\.\s|\n", str(error))[0]
-        raise ValueError(f"device={name!r} cannot be used: {why}") from None
+    device: torch.device = torch_device(name)
     return device
 
 

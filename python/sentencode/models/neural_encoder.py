@@ -145,7 +145,10 @@ class NeuralEncoder(CoreEncoder):
         self.validation_fraction = validation_fraction
         defaults = {**network_defaults(type(self)), **shared_defaults(type(self))}
         if unknown := [name for name in training if name not in defaults]:
-            raise TypeError(f"{type(self).__name__} has no parameter {unknown[0]!r}")
+            raise TypeError(
+                f"{type(self).__name__} has no parameter {unknown[0]!r}; its parameters are "
+                f"{sorted(self._defaults())}"
+            )
         for name, value in {**defaults, **training}.items():
             setattr(self, name, value)
 

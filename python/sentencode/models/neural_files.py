@@ -39,7 +39,7 @@ _LATER = frozenset(
     {
         *("batching", "max_tokens", "momentum", "optimizer_epsilon", "weight_decay", "schedule_steps"),
         *("schedule_end", "epoch_decay", "least_rate", "clip_each", "save_every", "higher_is_better"),
-        *("bad_steps", "read_every", "places", "trainable_words", *_NEW),
+        *("bad_steps", "read_every", "places", "trainable_words", "validate_first", *_NEW),
     }
 )
 # Networks in Python without a digest of their code: each class is unique in this process.

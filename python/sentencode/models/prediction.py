@@ -13,6 +13,7 @@ import torch
 
 from ..errors import DivergedError
 from ..labels import check_count, class_array, class_ids, scores
+from ..linear.table_heads import confusion
 from ..text.sides import is_empty, sides_of
 from .heads import Classifier, CosineRegression, Head, HeadModule
 
@@ -138,8 +139,7 @@ class TrainedHead:
         """The number of examples of each true class (rows) and predicted class (columns)."""
         count = len(self.class_array(encoder))
         outputs = self.outputs(encoder, sentences)
-        cells = self._class_ids(encoder, y, len(outputs)) * count + outputs.argmax(axis=1)
-        return np.bincount(cells, minlength=count**2).reshape(count, count).astype(np.int64)
+        return confusion(self._class_ids(encoder, y, len(outputs)), outputs.argmax(axis=1), count)
 
     def _class_ids(self, encoder: Any, y: Any, examples: int) -> npt.NDArray[np.int64]:
         """Labels as indices of the classes."""

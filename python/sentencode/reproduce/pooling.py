@@ -36,14 +36,16 @@ class Size(CommonSize):
     """Sizes of the networks.
 
     Attributes:
-        pairs: Units of each direction, and of a head's scores, for pairs of sentences.
-        single: Units of each direction, and of a head's scores, for single sentences.
+        pairs: Units of each direction, and of the attention, for SNLI's pairs.
+        single: Units of each direction, and of the attention, for other corpora.
         student: Units of each direction of a student.
+        infersent: Units of each direction of InferSent.
     """
 
     pairs: int
     single: int
     student: int
+    infersent: int
 
 
 def _perceptron(hidden: int, dropout: float = 0.5) -> dict[str, Any]:
@@ -60,6 +62,7 @@ SIZES = {
         pairs=100,
         single=100,
         student=192,
+        infersent=100,
         training={
             "layers": 1,
             "character_filters": 33,
@@ -84,6 +87,7 @@ SIZES = {
         pairs=600,
         single=300,
         student=600,
+        infersent=2048,
         training={"max_length": 100},
         corpus_training={
             "multinli": {"batch_size": 32, "head": _perceptron(300)},
@@ -106,7 +110,6 @@ _NAMES: dict[str, tuple[str, ...]] = {
 }
 _CORPORA = {corpus: suffix for corpus, (suffix, *_) in _NAMES.items()}
 _TESTS = {corpus: tuple(tests) for corpus, (_, *tests) in _NAMES.items()}
-_PAIRS = ("nli", "multinli")
 _TASKS = {"sst2": "SST2", "sst5": "SST5"}  # corpora from SentEval's files
 _HELD_OUT = {"nli": 1000}
 _HELD_OUT_DEFAULT = 2000
@@ -143,7 +146,7 @@ _OTHER_HEADS: dict[str, dict[str, Any]] = {
 
 
 def _row(corpus: str, /, penalty: str = "none", **options: Any) -> Row:
-    width = "pairs" if corpus in _PAIRS else "single"
+    width = "pairs" if corpus == "nli" else "single"
     return Row(
         "GeneralizedPooling",
         {"penalty": penalty, **options},
@@ -209,7 +212,9 @@ _INFERSENT_OPTIONS: dict[str, Any] = dict.fromkeys(
 )
 _INFERSENT = {
     _named("InferSent", corpus): replace(
-        _row(corpus, preset="infersent", pooling="max", **_INFERSENT_OPTIONS), tasks=_TRANSFER
+        _row(corpus, preset="infersent", pooling="max", **_INFERSENT_OPTIONS),
+        sized={"hidden": "infersent"},
+        tasks=_TRANSFER,
     )
     for corpus in ("nli", "sst2")
 }
@@ -392,6 +397,8 @@ FAMILY = Family(
     remarks=(
         "Generalized pooling has the penalty on parameter matrices unless the name says otherwise.",
         "Averages of words and the untrained network are frozen; a logistic regression is trained on them.",
+        "Scalar attention has the hidden layer of eq. 4 and 5, a ReLU with a bias; that of Lin et al. (2017) "
+        "is a tanh without a bias.",
     ),
     options={"mu": 0.01, "margin": 1.0},
     labelled=(*_CORPORA, "teacher"),

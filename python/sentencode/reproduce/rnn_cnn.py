@@ -107,7 +107,8 @@ _INPUT_MODES = {
 
 
 def _rnn_cnn(sized: dict[str, str] = _SMALL, **options: Any) -> Row:
-    return Row("RNNCNN", options, sized, expanded=True)
+    # Unlike eq. 2 and the preset, the published rows have a bias of words.
+    return Row("RNNCNN", {"word_bias": True, **options}, sized, expanded=True)
 
 
 def _skip_thoughts(width: str = "skip", **options: Any) -> Row:

@@ -29,7 +29,7 @@ from .arrow import embedding_column, embedding_encoding, pyarrow
 from .batch_encoder import BatchEncoder, Missing
 from .engines import Engine, engine_of, running
 from .folders import Folder, real_path
-from .inputs import inputs_of
+from .inputs import inputs_of, listed
 from .manifest import Manifest, Part
 from .opened import SavedEncoder
 from .shards import Columns, Shard, read, shards_of
@@ -151,7 +151,7 @@ def encode(
         threads=threads,
     )
     stored = _npy(batches.ranges)
-    paths = [inputs] if isinstance(inputs, (str, bytes, os.PathLike)) else list(inputs)
+    paths = listed(inputs)
     _check_not_in(folder, paths)
     files = inputs_of(paths)
     _check_contains_none(folder, [*(file.path for file in files), saved.path])

@@ -19,7 +19,7 @@ from ..files import as_name
 
 __all__ = [
     *("AT_ONCE", "BOM", "FORMATS", "Input"),
-    *("ending", "identity_at", "inputs_of", "is_url", "opened", "unchanged"),
+    *("ending", "identity_at", "inputs_of", "is_url", "listed", "opened", "unchanged"),
 ]
 
 AT_ONCE = 16  # files that are inspected in parallel
@@ -64,6 +64,17 @@ def opened(path: str) -> Iterator[BinaryIO]:
         yield file
 
 
+def listed(inputs: Any) -> list[Any]:
+    """The paths of inputs as a list; TypeError for what is no files, such as a data frame."""
+    if isinstance(inputs, (str, bytes, os.PathLike)):
+        return [inputs]
+    if isinstance(inputs, Mapping) or hasattr(inputs, "columns") or not isinstance(inputs, Iterable):
+        raise TypeError(
+            f"inputs must be files, got a {type(inputs).__name__}; for a data frame use BatchEncoder"
+        )
+    return list(inputs)
+
+
 def inputs_of(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[Input]:
     """The files of paths, folders, globs and URLs, in order; those of a folder sorted by name.
 
@@ -75,7 +86,7 @@ def inputs_of(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) 
         FormatError: A file has an unsupported format or compression.
     """
     names: list[str] = []
-    for path in [paths] if isinstance(paths, (str, bytes, os.PathLike)) else paths:
+    for path in listed(paths):
         names += _expanded(as_name(path))
     if not names:
         raise ValueError("there is no input")

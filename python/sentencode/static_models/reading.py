@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from .splitters import split_of
 
 __all__ = ["read_static"]
 
+_ATTEMPTS = 5
+
 
 def read_static(path: Path, *, trust: bool = False) -> Average:
     """The encoder of a folder, or of WordLlama's weights.
@@ -34,6 +37,26 @@ def read_static(path: Path, *, trust: bool = False) -> Average:
         OSError: A file is missing or cannot be read.
         FormatError: A file is damaged, contradicts another one, or has a part that is not supported.
     """
+    # `export` may replace the folder between two files.
+    for attempt in range(_ATTEMPTS):
+        before = _version(path)
+        try:
+            encoder = _read(path, trust)
+        except (FormatError, OSError):
+            if attempt == _ATTEMPTS - 1 or _version(path) == before:
+                raise
+        else:
+            if _version(path) == before:
+                return encoder
+    raise FormatError(f"{path}: was replaced {_ATTEMPTS} times while it was read")
+
+
+def _version(path: Path) -> tuple[int, int, int]:
+    status = os.stat(path)
+    return status.st_dev, status.st_ino, status.st_ctime_ns
+
+
+def _read(path: Path, trust: bool) -> Average:
     model = recognised(path)
     tokenizer, tokens = _tokenizer(model, trust)
     file = _core.SafeTensors(model.weights)

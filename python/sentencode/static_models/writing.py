@@ -52,8 +52,9 @@ def write_folded(
             f"{encoder.name}: model2vec cannot truncate normalised embeddings; use "
             "format='sentence-transformers', or set truncate_dim or normalize to its default"
         )
-    target = as_path(path)
-    facts = {"name": target.name, **encoder.facts, **checked_facts(card or {})}
+    target = Path(os.path.abspath(as_path(path)))  # "." has no name
+    name = os.fsencode(target.name).decode("utf-8", "replace")
+    facts = {"name": name, **encoder.facts, **checked_facts(card or {})}
     subwords = encoder.tokenizer.subwords is not None
     tokenizer, rows = (subword_rows if subwords else _word_rows)(encoder, form)
     table = {

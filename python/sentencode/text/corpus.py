@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import numpy as np
+
 from sentencode import _core
 
 from ..checks import checked_int
@@ -135,8 +137,10 @@ class Corpus:
                 self._files, size, text, on_progress, keep_empty=self.keep_empty, first=first
             )
             return
-        begins = True
+        begins, done = True, 0
         for batch in batches(self._fresh_source(), size, "source", text=text, on_progress=on_progress):
+            _check_sentences(batch, done)
+            done += len(batch)
             texts, starts = [], []
             for sentence in _texts(batch):
                 if not self.keep_empty and is_blank(sentence):
@@ -198,6 +202,15 @@ def _is_list_of(source: Any, fits: Callable[[Any], bool]) -> bool:
 
 def _is_file(text: Any) -> bool:
     return isinstance(text, str) and "\0" not in text and len(text) < 4096 and os.path.isfile(text)
+
+
+def _check_sentences(batch: Batch, first: int) -> None:
+    """TypeError for an item that is no sentence; `first` is the index of the first one."""
+    if isinstance(batch, _core.SentenceBatch) or set(map(type, batch)) <= {str, bytes}:
+        return
+    for i, item in enumerate(batch, first):
+        if not isinstance(item, (str, bytes, list, tuple, np.ndarray)):
+            raise TypeError(f"sentences[{i}] is {type(item).__name__} ({item!r:.40}); expected str")
 
 
 def _texts(batch: Batch) -> Iterable[Any]:

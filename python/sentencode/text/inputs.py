@@ -29,6 +29,7 @@ __all__ = [
     "is_blank",
     "is_single",
     "one_column",
+    "renamed",
     "to_batch",
     "unit_of",
 ]
@@ -289,6 +290,28 @@ def counted_from(first: int, name: str = "sentences") -> Iterator[None]:
         if isinstance(text, str) and (match := re.match(rf"{re.escape(name)}\[(\d+)\]", text)):
             item = f"{name}[{first + int(match[1])}]"
             error.args = (item + text[match.end() :], *error.args[1:])
+        raise
+
+
+@contextmanager
+def renamed(name: str) -> Iterator[None]:
+    """Context of the work on another argument than `sentences`, which errors then have the name of.
+
+    Args:
+        name: Name of the argument in errors.
+
+    Example:
+        >>> with renamed("queries"):
+        ...     to_batch(None)
+        Traceback (most recent call last):
+        TypeError: queries is NoneType; expected a list, array, column or iterable of str
+    """
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        text = error.args[0] if error.args else None
+        if isinstance(text, str) and re.match(r"sentences\b", text):
+            error.args = (name + text.removeprefix("sentences"), *error.args[1:])
         raise
 
 

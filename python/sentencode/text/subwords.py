@@ -8,6 +8,7 @@ from typing import Any
 from .._extras import require
 from ..checks import checked_bool, checked_int
 from .corpus import Corpus
+from .inputs import renamed
 
 __all__ = ["learn_bpe"]
 
@@ -72,9 +73,10 @@ def learn_bpe(*texts: Any, size: int, min_count: int = 2, show_progress_bar: boo
 
 def _sentences(texts: Iterable[Any]) -> Iterator[str]:
     for i, text in enumerate(texts):
-        for j, sentence in enumerate(text if isinstance(text, Corpus) else Corpus(text)):
-            if not isinstance(sentence, str):
-                raise TypeError(
-                    f"texts[{i}][{j}] is {type(sentence).__name__} ({sentence!r:.40}); expected str"
-                )
-            yield sentence
+        with renamed(f"texts[{i}]"):
+            for j, sentence in enumerate(text if isinstance(text, Corpus) else Corpus(text)):
+                if not isinstance(sentence, str):
+                    raise TypeError(
+                        f"texts[{i}][{j}] is {type(sentence).__name__} ({sentence!r:.40}); expected str"
+                    )
+                yield sentence

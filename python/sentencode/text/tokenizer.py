@@ -13,6 +13,7 @@ import numpy as np
 from sentencode import _core
 
 from ..checks import checked_bool, checked_int
+from ..code_digest import code_digest
 from ..errors import FormatError
 from . import hugging_face
 from .inputs import Batch, is_single, to_batch
@@ -172,6 +173,16 @@ class Tokenizer:
             value = getattr(value, part, None)
         # Class methods are new objects at every access.
         return value is self._external or (isinstance(value, types.MethodType) and value == self._external)
+
+    @property
+    def code_digest(self) -> str | None:
+        """Hash of the code of an external tokenizer that is not in `to_config`.
+
+        Empty: there is none. None: its code cannot be hashed.
+        """
+        if self._external is None or self._name.startswith(hugging_face.PREFIX) or self._content():
+            return ""
+        return code_digest(self._external)
 
     @overload
     def __call__(self, sentences: str | bytes) -> list[str]: ...
@@ -490,6 +501,6 @@ def _tokenize_of(external: Any) -> Callable[[list[str]], list[list[str]]]:
 
 
 def _checked(tokens: Any, external: Any) -> list[str]:
-    if isinstance(tokens, (str, bytes)):
+    if isinstance(tokens, (str, bytes)) or not isinstance(tokens, Iterable):
         raise TypeError(f"{external!r} returned {type(tokens).__name__}; expected a list of str")
     return list(tokens)

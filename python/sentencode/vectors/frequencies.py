@@ -38,6 +38,11 @@ class Frequencies:
     __slots__ = ("_vocabulary",)
 
     def __init__(self, vocabulary: Vocabulary | None) -> None:
+        if not isinstance(vocabulary, Vocabulary | None):
+            raise TypeError(
+                f"Frequencies: vocabulary must be a Vocabulary or None, got a {type(vocabulary).__name__}; "
+                "Frequencies.from_counts takes a dict or a Series"
+            )
         self._vocabulary = vocabulary
 
     @classmethod
@@ -67,8 +72,10 @@ class Frequencies:
         """Create from counts.
 
         Args:
-            counts: Count of each word.
+            counts: Count of each word: a dict, or a pandas Series by word.
         """
+        if hasattr(counts, "to_dict"):
+            counts = counts.to_dict()
         return cls(counts if isinstance(counts, Vocabulary) else Vocabulary(counts))
 
     @classmethod
@@ -125,8 +132,8 @@ def resolve_frequencies(frequencies: Any, vectors: WordVectors) -> _core.Frequen
     """Convert an encoder's argument `frequencies` to the frequencies for a table.
 
     Args:
-        frequencies: None (the counts of the vectors, or ranks), "zipf", the path of a file of counts, a dict
-            or a `Vocabulary` of counts, or a `Frequencies`.
+        frequencies: None (the counts of the vectors, or ranks), "zipf", the path of a file of counts, a
+            dict, pandas Series or `Vocabulary` of counts, or a `Frequencies`.
         vectors: The table.
 
     Returns:
@@ -140,13 +147,13 @@ def resolve_frequencies(frequencies: Any, vectors: WordVectors) -> _core.Frequen
         return (_core.Frequencies.from_counts if counted else _core.Frequencies.zipf)(vectors._core)
     if isinstance(frequencies, Frequencies):
         return frequencies.of(vectors)
-    if frequencies == "zipf":
+    if isinstance(frequencies, str) and frequencies == "zipf":
         return Frequencies.zipf().of(vectors)
     if isinstance(frequencies, (str, os.PathLike)):
         return Frequencies.read(frequencies).of(vectors)
-    if isinstance(frequencies, Mapping):
+    if isinstance(frequencies, Mapping) or hasattr(frequencies, "to_dict"):
         return Frequencies.from_counts(frequencies).of(vectors)
     raise TypeError(
-        "frequencies must be None, 'zipf', a path, a dict, a Vocabulary or Frequencies, "
+        "frequencies must be None, 'zipf', a path, a dict, a Series, a Vocabulary or Frequencies, "
         f"got {type(frequencies).__name__}"
     )

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..checks import checked_str, checked_words
+from ..errors import FormatError
 from .distillation import distill, say_result
 from .load import load
 from .lookup import Lookup, Subwords
@@ -232,7 +233,12 @@ class WordVectors(Lookup):
             >>> list(se.WordVectors.load(path))
             ['cat', 'at name@domain.com', '. . .', 'dog']
         """
-        return cls(load(path, limit, words, storage, oov, format, dim, member, cache, progress, verify))
+        try:
+            return cls(load(path, limit, words, storage, oov, format, dim, member, cache, progress, verify))
+        except FormatError as error:
+            if "not one of word vectors" in str(error):
+                raise FormatError(f"{error}; sentencode.load reads encoders") from None
+            raise
 
     @classmethod
     def train(

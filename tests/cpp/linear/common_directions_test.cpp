@@ -4,6 +4,7 @@
 
 #include <Eigen/SVD>
 #include <cmath>
+#include <limits>
 
 #include "linear/example.h"
 #include "sentencode/evaluation/metrics.h"
@@ -238,6 +239,24 @@ TEST(Sif, RefusesInvalidArguments) {
   std::vector<float> weights(30, 1.0F);
   weights[7] = NAN;
   EXPECT_THROW_WITH(WeightedWords(example.vectors(), {}, weights), InvalidInput, "weights[7] is nan");
+  const std::vector<std::string_view> pieces{"w1", "w2"};
+  for (const auto& [first, second] : {std::pair(-1, 1), std::pair(1, 0), std::pair(0, 3)}) {
+    const std::vector<std::int64_t> offsets{first, second};
+    Matrix one(1, 5);
+    EXPECT_THROW_WITH(sif.encode(Sentences{pieces, offsets}, view(one)), InvalidInput,
+                      "offsets must rise from 0 or more to at most 2");
+    EXPECT_THROW_WITH(Average(example.words()).encode(Sentences{pieces, offsets}, view(one)), InvalidInput,
+                      "offsets must rise");
+  }
+}
+
+TEST(Average, IsFiniteOrAnError) {
+  const Example example(5);
+  std::vector<float> weights(30, std::numeric_limits<float>::max());
+  const Average heavy(WeightedWords(example.vectors(), {.split = Split::whitespace}, weights));
+  EXPECT_THROW_WITH(heavy.encode(Texts{"w1", "w2", "w3", "w4", "w5", "w6", "w7"}.sentences()), DivergedError,
+                    "not finite");
+  EXPECT_EQ(heavy.encode(Texts{"unknown"}.sentences()).norm(), 0);
 }
 
 }  // namespace

@@ -363,6 +363,9 @@ TEST(SubwordTokenizer, ErrorsNameTheField) {
   expect_error<Unsupported>(changed("/model/vocab/a", 0), "has the id 0, which is not unique");
   expect_error<Unsupported>(changed("/model/vocab/a", 2000000000), "has the id 2000000000");
   expect_error<Unsupported>(changed("/model/type", "Odd"), "model has the type 'Odd'");
+  expect_error<Unsupported>(changed("/model/type", nullptr), "model.type is missing");
+  expect_error<Unsupported>(changed("/normalizer", {{"type", "Prepend"}, {"prepend", ""}}),
+                            "normalizer.prepend is empty");
   expect_error<Unsupported>(changed("/normalizer/type", "Odd"), "normalizer has the type 'Odd'");
   expect_error<Unsupported>(changed("/pre_tokenizer/type", "Odd"), "pre_tokenizer has the type 'Odd'");
   expect_error<Unsupported>(
@@ -371,6 +374,15 @@ TEST(SubwordTokenizer, ErrorsNameTheField) {
   const Json longer = {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "aaaaaaaaaaa"}};
   expect_error<Unsupported>(changed("/normalizer", {{"type", "Sequence"}, {"normalizers", {longer, longer}}}),
                             "normalizer and pre_tokenizer could make a text 121 times as long");
+  // U+FDFA is 18 characters in NFKD.
+  for (const char* pattern : {"a", "ab"}) {
+    const Json ligatures = {{"type", "Replace"},
+                            {"pattern", {{"String", pattern}}},
+                            {"content", "\uFDFA\uFDFA\uFDFA\uFDFA\uFDFA\uFDFA\uFDFA"}};
+    const Json both = Json::array({ligatures, {{"type", "NFKD"}}});
+    expect_error<Unsupported>(changed("/normalizer", {{"type", "Sequence"}, {"normalizers", both}}),
+                              "could make a text ");
+  }
   expect_error<Unsupported>(
       changed("/normalizer", {{"type", "Sequence"}, {"normalizers", Json::array_t(65, {{"type", "NFC"}})}}),
       "normalizer has more than 64 steps");

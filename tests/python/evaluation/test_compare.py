@@ -6,6 +6,7 @@ import json
 import math
 import sys
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ from sentencode.evaluation import (
     paired_t_test,
     williams_test,
 )
+from sentencode.evaluation.data.task import Question
 from sentencode.evaluation.metrics.results import SplitPredictions
 from sentencode.evaluation.statistics.seeds import over_runs
 
@@ -65,9 +67,7 @@ def test_accuracies_are_tested_example_by_example(two, comparisons):
         for report in two
     ]
     for row, expected in zip(comparisons[:3], (mcnemar_test(*right), paired_t_test(*right)), strict=False):
-        assert (row.a, row.b) == tuple(report["kind"]["acc"] for report in two) or row.a == pytest.approx(
-            two[0]["kind"]["acc"], abs=0.01
-        )
+        assert (row.a, row.b) == pytest.approx([report["kind"]["acc"] for report in two], abs=0.01)
         assert row.difference == pytest.approx(row.a - row.b)
         assert row.difference == pytest.approx(100 * expected.difference)
         assert row.interval == pytest.approx([100 * end for end in expected.interval])
@@ -88,6 +88,116 @@ def test_correlations_are_those_of_the_report(two, comparisons):
     one = [report["similar"].predictions["one"] for report in two]
     expected = williams_test(one[0].predicted, one[1].predicted, one[0].gold)
     assert comparisons.of("similar")[0].p_one_tailed == expected.p_one_tailed
+
+
+def task_asking(question):
+    """A task about the words w0, w1, ..., which `Noisy` encodes."""
+    if question == "classification":
+        return made.classes("mine", f1=True)
+    if question == "similarity":
+        return made.scores("mine")
+    parts = ("train", "dev", "test")
+    pairs = {part: made.scores(subsets=(part,), seed=i)[part] for i, part in enumerate(parts)}
+    if question == "relatedness":
+        return Task("mine", pairs, Kind(question, "dev", pairs=True, features=("|u-v|", "u*v")))
+    if question == "duplicates":
+        close = (pairs["test"].labels > 3).astype(int)
+        return Task("mine", {"all": Split(pairs["test"].sentences, close)}, Kind(question, pairs=True))
+    if question == "retrieval":
+        images = made.Noisy(0.0).encode(made.WORDS[::5])
+        images[0] = images[1]  # a tie
+        splits = {part: Split((made.WORDS,), np.repeat(np.arange(12), 5), images) for part in parts}
+        return Task("mine", splits, Kind(question))
+    words, labels = made.WORDS[:36], np.arange(36) // (6 if question == "groups" else 18)
+    splits = {"all": Split((words,), labels)}
+    if question == "search":
+        splits = {"queries": Split((words[::2],), labels[::2]), "documents": Split((words,), labels)}
+    return Task("mine", splits, Kind(question), tuple("abcdef"[: labels.max() + 1]))
+
+
+@pytest.mark.parametrize("question", get_args(Question))
+def test_what_is_compared_is_the_figure_of_the_report(question):
+    task = task_asking(question)
+    two = [
+        se.evaluate(made.Noisy(noise), task, name=f"{noise}", protocol="fast", resamples=50)
+        for noise in (0.3, 0.8)
+    ]
+    comparisons = se.compare(*two, resamples=200)
+    if question == "clustering":
+        assert "clusters of two encoders" in comparisons.notes["mine"]
+        return
+    names = {"pooled": "all.{}.pooled", "weighted mean": "all.{}.wmean"}
+    for row in comparisons:
+        correlation = row.figure in ("pearson", "spearman")
+        key = names.get(row.part, row.part + ".{}") if question == "similarity" else "{}"
+        figures = [report["mine"].figure(key.format(row.figure)) for report in two]
+        scale, rounding = (100, 1e-9) if correlation else (1, 0.01)
+        assert (row.a, row.b) == pytest.approx([scale * figure for figure in figures], abs=rounding)
+        assert row.difference == pytest.approx(row.a - row.b)
+    assert comparisons[0].a != comparisons[0].b
+
+
+def test_a_perfect_encoder_has_no_wrong_few_shots():
+    """Ten classifiers test two of a class's 18 examples each, so some are tested often, others never."""
+    task = task_asking("few_shot")
+    perfect = se.evaluate(lambda texts: [[int(t[1:]) < 18, 1] for t in texts], task, name="perfect")
+    noisy = se.evaluate(made.Noisy(0.8), task, name="noisy")
+    assert perfect["mine"]["few_shot"] == 100
+    assert perfect["mine"].wrong() == []
+    row = se.compare(perfect, noisy)[0]
+    assert (row.a, row.b) == pytest.approx((100, noisy["mine"]["few_shot"]))
+    tests = noisy["mine"].predictions["all"]
+    assert tests.gold.sum() == 10 * 4  # all but 16 of each class
+    assert tests.gold.min() > 0
+    assert row.n == len(tests.gold) < 36
+    random = np.random.default_rng(0).integers(0, row.n, (4000, row.n))
+    lost = 100 * (tests.gold - tests.predicted)[random].sum(1) / tests.gold[random].sum(1)
+    assert row.interval == pytest.approx(np.quantile(lost, (0.025, 0.975)), abs=3)
+    assert [row.encoder for row in se.rank([noisy, perfect])["mine"]] == ["perfect", "noisy"]
+
+
+def test_old_reports_of_few_shots():
+    """Older versions wrote the fraction of right classifiers, and ones as gold."""
+    task = task_asking("few_shot")
+    new = se.evaluate(made.Noisy(0.8), task, name="new")
+    old = result_of("old", {"few_shot": 50.0}, np.ones(36), np.linspace(0, 1, 36))
+    row = se.compare(old, old)[0]
+    assert (row.a, row.difference) == (50, 0)
+    old.results["mine"] = old.results.pop("t")
+    old["mine"].predictions["all"] = old["mine"].predictions.pop("test")
+    with pytest.raises(ValueError, match="an older version wrote one of the reports"):
+        se.compare(new, old)
+
+
+def test_too_few_resamples_for_holms_correction(two):
+    count = 9  # rows of the bootstrap
+    assert "paired bootstrap" not in se.compare(*two, resamples=20 * count).notes
+    comparisons = se.compare(*two, resamples=100)
+    bootstrap = [row for row in comparisons if row.test.startswith("paired bootstrap")]
+    assert len(bootstrap) == count
+    note = "with 100 resamples, p, Holm, of 9 rows cannot be below 0.089; use resamples=180 or more"
+    assert comparisons.notes["paired bootstrap"] == note
+    assert min(row.p_holm for row in bootstrap) >= 0.089
+    assert f"paired bootstrap: {note}." in comparisons.to_markdown()
+
+
+def test_averages_of_tasks_without_common_examples():
+    """Against a bootstrap with independent resamples of the tasks."""
+    random = np.random.default_rng(8)
+    right = random.random((2, 2, 400)) < [[[0.8], [0.7]], [[0.6], [0.65]]]  # [task, encoder, example]
+    reports = []
+    for encoder in range(2):
+        results = {}
+        for i, name in enumerate(("one", "two")):
+            rows, keys = right[i, encoder].astype(int), 400 * i + np.arange(400)
+            tests = SplitPredictions("test", np.arange(400), rows, np.ones(400, int), keys=keys)
+            results[name] = TaskResult(name, {"acc": 100 * rows.mean()}, predictions={"test": tests})
+        reports.append(Report("ab"[encoder], results))
+    (row,) = (row for row in se.compare(*reports, resamples=5000) if row.part == "average")
+    differences = 100 * (right[:, 0].astype(int) - right[:, 1])  # [task, example]
+    assert row.difference == pytest.approx(differences.mean())
+    samples = np.mean([random.choice(each, (5000, 400)).mean(1) for each in differences], axis=0)
+    assert row.interval == pytest.approx(np.quantile(samples, (0.025, 0.975)), abs=0.25)
 
 
 def test_the_bootstrap_of_correlations():
@@ -173,6 +283,8 @@ def test_reports_from_files(two, comparisons, tmp_path):
 def test_markdown_and_json(comparisons):
     text = comparisons.to_markdown()
     assert text == comparisons._repr_markdown_()
+    html = comparisons._repr_html_()
+    assert (html.count("<tr>"), html.count("<th>")) == (1 + len(comparisons), 11)
     table = [line for line in text.splitlines() if line.startswith("|")]
     assert len(table) == 2 + len(comparisons)
     assert {line.count("|") for line in table} == {12}

@@ -92,6 +92,11 @@ def test_names():
     assert run(rows_of, similarity(), name="mine").encoder == "mine"
 
 
+def test_a_class_is_no_encoder():
+    with pytest.raises(TypeError, match="the encoder is a class, SIF; expected an object of it"):
+        run(se.SIF)
+
+
 @pytest.mark.parametrize("encoder", [None, 5, "Average", np.zeros(3)])
 def test_wrong_encoders(encoder):
     with pytest.raises(TypeError, match="an encoder has encode or transform"):
@@ -409,3 +414,28 @@ def test_rows_of_another_version_of_ours_are_not_used(tmp_path, monkeypatch):
         monkeypatch.setattr("sentencode.encoder_rows.sentencode_version", version)
         run(rows_of, similarity(), cache=tmp_path, key="theirs")
     assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_embeddings_of_another_function_are_not_reused(tmp_path):
+    """Functions are told apart by their code: those of a notebook have the same names."""
+    vectors = ours().vectors
+
+    def scores(tokenizer, cache=tmp_path):
+        encoder = se.Average(vectors, tokenizer=tokenizer)
+        return run(encoder, similarity(), cache=cache)["alike"].figures
+
+    def first(count):
+        return lambda text: text.split()[:count]
+
+    assert scores(first(1)) != scores(first(5)) == scores(first(5), cache=False)
+    assert len(list(tmp_path.rglob("*.npy"))) == 2
+    assert (
+        se.Average(vectors, tokenizer=first(1)).fingerprint()
+        == se.Average(vectors, tokenizer=first(1)).fingerprint()
+    )
+    nested = [se.Concatenation([se.Average(vectors, tokenizer=first(n))]).fingerprint() for n in (1, 2)]
+    assert nested[0] != nested[1]
+    # Code that cannot be hashed: nothing is cached.
+    unknown = iter("abc")
+    assert scores(lambda text: text.split()[: 1 if unknown else 2]) == scores(first(1))
+    assert len(list(tmp_path.rglob("*.npy"))) == 2

@@ -347,7 +347,9 @@ def test_wrong_labels(labels, error, message):
 
 
 def test_classes_need_a_validation():
-    with pytest.raises(ValueError, match="classification: validation must be 'nested', 'folds', 'dev', got None"):
+    with pytest.raises(
+        ValueError, match="classification: validation must be 'nested', 'folds', 'dev', got None"
+    ):
         Kind("classification", features=("u",))
 
 

@@ -88,7 +88,9 @@ def test_pickles_are_read():
     assert report["kind"].wrong() is not None
     assert len(report["kind"].predictions["test"].indices)
     assert type(compared) is Comparisons
-    assert compared.to_markdown() == se.compare(report, _other(report, compared), resamples=50).to_markdown()
+    now = se.compare(report, _other(report, compared), resamples=50)
+    assert "cannot be below 0.176" in now.notes.pop("paired bootstrap")  # which the pickle lacks
+    assert compared.to_markdown() == now.to_markdown()
     assert things["protocol"] == evaluation.PROTOCOLS["senteval-torch"]
     assert things["published"] == evaluation.published("003")[0]
     assert things["baseline"] == evaluation.baseline("bow")

@@ -107,7 +107,11 @@ def test_tasks_that_not_all_have(three):
     ("change", "error", "message"),
     [
         (lambda three: three[:1], ValueError, "two reports or more, got 1"),
-        (lambda three: [three[0], replace(three[1], encoder="poor")], ValueError, "named 'poor'"),
+        (
+            lambda three: [three[0], replace(three[1], encoder="poor")],
+            ValueError,
+            r"named 'poor'.*evaluate\(\.\.\., name=\)",
+        ),
         (lambda three: [three[0], {}], TypeError, "must be Reports, got dict"),
         (
             lambda three: [three[0], made.report("other", 1.0, [made.classes("new")])],

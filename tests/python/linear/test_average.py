@@ -6,6 +6,7 @@ import json
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import sentencode as se
@@ -41,6 +42,14 @@ def test_the_first_dimensions_remain_after_the_norm(vectors, tmp_path, normalize
         assert (other.dim, other.truncate_dim) == (3, 3)
         assert other.fingerprint() == encoder.fingerprint()
     assert se.TrainedAverage(encoder)._word_vectors.dim == 3
+
+
+def test_weights_by_word_have_any_order(vectors, weights):
+    by_word = pd.Series(weights, index=WORDS)
+    expected = se.Average(vectors, weights=weights).encode(TEXTS)
+    shuffled = pd.concat([by_word[::-1], pd.Series({"no such word": 3.0})])
+    for given in (by_word, shuffled, shuffled.to_dict(), pd.Series(weights)):
+        np.testing.assert_array_equal(se.Average(vectors, weights=given).encode(TEXTS), expected)
 
 
 def test_unknown_words_have_the_weight_one(vectors, weights):
@@ -79,6 +88,8 @@ def test_files_without_the_parameter_are_readable(vectors, tmp_path):
     [
         ({"weights": [1, 2]}, r"weights must be an array \[14\], one for each word, got shape \[2\]"),
         ({"weights": np.full(14, np.nan)}, r"weights\[0\] is nan"),
+        ({"weights": dict.fromkeys(WORDS[1:], 1.0)}, f"lack {WORDS[0]!r}"),
+        ({"weights": pd.Series(1.0, index=WORDS[1:])}, f"lack {WORDS[0]!r}"),
         ({"weights": np.ones(14), "a": 1e-3}, "weights exclude a and frequencies"),
         ({"weights": np.ones(14), "frequencies": "zipf"}, "weights exclude a and frequencies"),
         ({"normalize": "yes"}, "normalize must be"),

@@ -37,6 +37,16 @@ def test_sif(vectors, sentences, components, a):
     assert sif.n_sentences_ == 200
 
 
+def test_usif_reads_eleven_words_by_default():
+    """The public code's mean length of a sentence."""
+    random = np.random.default_rng(0)
+    words, counts = [f"w{i}" for i in range(200)], [1000 // i for i in range(1, 201)]
+    vectors = se.WordVectors.from_array(words, random.normal(size=(200, 4)).astype(np.float32), counts=counts)
+    usif = se.USIF(vectors, components=0, normalize="none").fit(words)
+    weights = ref.usif_weights(vectors, 11)
+    np.testing.assert_allclose(usif.encode(words), means(vectors, weights, words), **CLOSE)
+
+
 def test_sif_of_the_evaluated_sentences(vectors, sentences):
     paper = se.SIF(vectors, statistics="evaluated", components=2)
     assert paper.fitted

@@ -242,7 +242,9 @@ def test_external_tokenizers(vectors, sentences, tmp_path):
         se.load(path, tokenizer=se.Tokenizer(str.split)),
     ):
         same(again, white)
-        assert again.fingerprint() == encoder.fingerprint()
+        # What is not the same code may split otherwise.
+        is_same = again.tokenizer_.code_digest == encoder.tokenizer_.code_digest
+        assert (again.fingerprint() == encoder.fingerprint()) == is_same
     white.save(path)
     with pytest.raises(ValueError, match=r"sif: saved with the tokenizer 'whitespace', so that no other"):
         se.load(path, tokenizer=str.split)

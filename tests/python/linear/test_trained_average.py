@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import log_loss
+from sklearn.metrics import confusion_matrix, log_loss
 from sklearn.model_selection import StratifiedKFold
 
 import sentencode as se
@@ -573,9 +573,7 @@ def test_equal_examples_are_held_out_together():
 def test_a_frequent_example_is_trained_on():
     groups = np.concatenate([np.zeros(500, int), np.arange(1, 501)])
     for seed in range(10):
-        for _, held_out in se.TrainedAverage(VECTORS, validation_fraction=0.2, seed=seed)._splits(
-            None, groups
-        ):
+        for _, held_out in se.TrainedAverage(VECTORS, seed=seed)._splits(None, groups, 0.2):
             assert 80 <= len(held_out) <= 130
 
 
@@ -584,16 +582,16 @@ def test_no_class_is_held_out_as_a_whole():
     groups, ids = np.repeat(np.arange(40), 2), np.tile([0, 1], 40)
     labels = np.eye(2, dtype=np.float32)[ids]
     for seed in range(10):
-        for train, held_out in se.TrainedAverage(VECTORS, seed=seed)._splits(labels, groups):
+        for train, held_out in se.TrainedAverage(VECTORS, seed=seed)._splits(labels, groups, None):
             assert set(ids[train]) == {0, 1}
             assert not set(groups[train]) & set(groups[held_out])
 
 
 @pytest.mark.parametrize("fraction", [0.07, 0.1, 0.3, 0.4, 0.5])
 def test_the_fraction_of_validation(fraction):
-    encoder = se.TrainedAverage(VECTORS, validation_fraction=fraction)
+    encoder = se.TrainedAverage(VECTORS)
     for n in [*range(2, 130), 200]:
-        ((train, held_out),) = encoder._splits(None, np.arange(n))
+        ((train, held_out),) = encoder._splits(None, np.arange(n), fraction)
         assert sorted([*train, *held_out]) == list(range(n))
         assert abs(len(held_out) - fraction * n) <= 1
 
@@ -646,3 +644,48 @@ def test_scores_of_small_integer_types(low, high, dtype):
         for labels in (y.astype(dtype), y.astype(float))
     ]
     np.testing.assert_array_equal(*(encoder.predict(examples) for encoder in fits))
+
+
+def test_labels_of_another_type_are_not_just_wrong():
+    """Labels that are read from a file again may be texts."""
+    encoder = se.TrainedAverage(se.WordVectors.default()).fit(["a cat", "a dog"] * 10, [0, 1] * 10)
+    assert encoder.score(["a cat", "a dog"], [0, 1]) == 1
+    with pytest.raises(TypeError, match=r"y\[0\] is '0' \(str\), but the classes are int, such as 0"):
+        encoder.score(["a cat", "a dog"], ["0", "1"])
+
+
+def test_confusion_matrix(trained):
+    sentences, y = opinions(300, seed=1)
+    matrix = trained.confusion_matrix(sentences, y)
+    np.testing.assert_array_equal(matrix, confusion_matrix(y, trained.predict(sentences)))
+    assert matrix.dtype == np.int64
+    with pytest.raises(ValueError, match="none of the classes"):
+        trained.confusion_matrix(sentences, ["left"] * 300)
+
+
+def test_a_fraction_is_held_out():
+    sentences, y = opinions(400)
+    fits = [
+        se.TrainedAverage(VECTORS, max_epochs=2).fit(sentences, y, valid=0.2),
+        se.TrainedAverage(VECTORS, max_epochs=2, validation_fraction=0.2).fit(sentences, y),
+    ]
+    np.testing.assert_array_equal(*(encoder.predict_proba(sentences) for encoder in fits))
+    assert fits[0].trial_ == fits[1].trial_
+    for wrong, message in ((0.7, "valid must be at most 0.5, got 0.7"), (True, "valid must be a number")):
+        with pytest.raises((ValueError, TypeError), match=f"fit: {message}"):
+            fits[0].fit(sentences, y, valid=wrong)
+
+
+@pytest.mark.parametrize("head", ["Classifier", "MultipleNegatives"])
+def test_nothing_is_held_out(head):
+    examples, y = opinions(400) if head == "Classifier" else (pairs(200)[0], None)
+    encoder = se.TrainedAverage(VECTORS, head=head, max_epochs=6, patience=1).fit(examples, y, valid=0)
+    assert (encoder.trial_.epochs, encoder.trial_.word_dropout, len(encoder.trials_)) == (6, 0, 1)
+    assert np.isnan(encoder.trial_.loss)
+    if head == "Classifier":
+        assert encoder.score(*opinions(300, seed=1)) > 0.9
+    limited = se.TrainedAverage(VECTORS, head=head, max_epochs=1 << 20, max_minutes=0.005)
+    assert limited.fit(examples, y, valid=0).trial_.epochs < 1 << 20
+    unknown = "no" if y is not None else ("no", "x1")
+    with pytest.warns(se.errors.ZeroRowsWarning):
+        encoder.fit([unknown, *examples[:19]], None if y is None else y[:20], valid=0)

@@ -30,7 +30,7 @@ PAPERS = {
         **{"learning_rate": 4e-4, "schedule": "constant", "warmup": 0, "decay": 0.5, "clip_norm": 10.0},
         "head": se.Classifier(hidden=600, dropout=0.5),
     },
-    "RNNCNN": {"hidden": 300, "channels": 600, "inner": 300, **TEXT},
+    "RNNCNN": {"hidden": 300, "channels": 600, "inner": 300, "word_bias": False, **TEXT},
     "SkipThoughts": {"hidden": 2400, "tied": False, **TEXT},
     "FastSent": TEXT,
     "CompositeCNN": GAN,
@@ -46,6 +46,12 @@ PAPERS = {
     },
 }
 FAMILIES = sorted(PAPERS)
+INFERSENT = {  # of its public code
+    **{"hidden": 2048, "layers": 1, "characters": False, "dropout": 0.0, "pooling": "max"},
+    **{"optimizer": "sgd", "learning_rate": 0.1, "epoch_decay": 0.99, "decay": 0.2, "reload_best": False},
+    **{"least_rate": 1e-5, "clip_norm": 5.0, "batch_size": 64, "batching": "plain"},
+    "head": se.Classifier(hidden=512, shortcuts=False, activation="none", dropout=0.0),
+}
 PEOPLE = ["man", "woman", "boy", "girl", "child", "doctor"]
 ANIMALS = ["dog", "cat", "horse", "bird", "cow", "sheep"]
 VERBS = ["saw", "followed", "heard", "found", "met", "liked"]
@@ -81,6 +87,11 @@ def test_presets_of_the_papers_have_their_sizes(name):
         if preset == "reference" and name == "CompoundNMT":
             expected = {**expected, "clip_norm": None}
         assert {option: settings[option] for option in expected} == expected
+
+
+def test_the_preset_of_infersent():
+    settings = made("GeneralizedPooling", preset="infersent").settings()
+    assert {option: settings[option] for option in INFERSENT} == INFERSENT
 
 
 @pytest.mark.parametrize("name", FAMILIES)

@@ -758,7 +758,7 @@ def test_expansion_is_the_linear_regression(name, ridge, unit_words, tmp_path):
 
 
 def test_unknown_parameters():
-    with pytest.raises(TypeError, match="hiden"):
+    with pytest.raises(TypeError, match=r"no parameter 'hiden'; its parameters are .*'hidden'"):
         unfitted("MeanMaxAAE", hiden=3)
     with pytest.raises(ValueError, match="MeanMaxAAE has no parameter 'hiden'"):
         unfitted("MeanMaxAAE").set_params(hiden=3)

@@ -80,6 +80,21 @@ def test_cross_validation():
     assert search.fit(TEXTS, LABELS).best_score_ > 0.9
 
 
+def test_options_of_heads_are_parameters():
+    head = se.Classifier(hidden=4)
+    for encoder in (classifier(head), se.TrainedAverage(VECTORS, head=head)):
+        assert encoder.get_params()["head__hidden"] == 4
+        copy = clone(encoder).set_params(head__class_weight="balanced")
+        assert (copy.head, encoder.head) == (se.Classifier(hidden=4, class_weight="balanced"), head)
+        with pytest.raises(ValueError, match=r"no parameter 'head__hiden'; its head has .*'hidden'"):
+            encoder.set_params(head__hiden=3)
+        with pytest.raises(ValueError, match="class_weight must be"):
+            encoder.set_params(head__class_weight="equal")
+    chosen = {"head__class_weight": [None, "balanced"]}
+    search = GridSearchCV(se.TrainedAverage(VECTORS, head=se.Classifier()), chosen, cv=2).fit(TEXTS, LABELS)
+    assert search.best_params_.keys() == chosen.keys()
+
+
 @pytest.mark.parametrize("voting", ["hard", "soft"])
 def test_voting(voting):
     other = make_pipeline(se.Average(VECTORS), LogisticRegression())

@@ -56,11 +56,15 @@ class Predictor:
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory):
     folder = tmp_path_factory.mktemp("reports")
-    labels = np.arange(900) % 2
+    labels = np.arange(1200) % 2
     sentences = [f"{i} {label}" for i, label in enumerate(labels)]
-    parts = {"train": slice(0, 300), "test": slice(300, 900)}
-    splits = {name: Split((sentences[part],), labels[part]) for name, part in parts.items()}
-    task = Task("TREC", splits, task_kind("TREC"), ("0", "1"), partial=True)
+    train = Split((sentences[:300],), labels[:300])
+    tests = {"TREC": slice(300, 900), "CR": slice(900, 1200)}
+    splits = {
+        name: {"train": train, "test": Split((sentences[part],), labels[part])}
+        for name, part in tests.items()
+    }
+    tasks = [Task(name, both, task_kind("TREC"), ("0", "1"), partial=True) for name, both in splits.items()]
     by_name = {}
     for name, encoders in {
         "good": [Predictor(0.95), Predictor(0.95, 1)],
@@ -69,7 +73,7 @@ def reports(tmp_path_factory):
     }.items():
         paths = [folder / f"{name} {i}.json" for i in range(len(encoders))]
         for encoder, path in zip(encoders, paths, strict=True):
-            evaluate(encoder, [task], out=path, cache=False, tokens=True, resamples=50)
+            evaluate(encoder, tasks, out=path, cache=False, tokens=True, resamples=50)
         by_name[name] = paths
     return by_name
 
@@ -97,6 +101,17 @@ def test_differences_are_those_of_the_means(reports):
     assert 15 < by_claim["better"]["low"] < by_claim["better"]["value"] < by_claim["better"]["high"] < 35
     assert by_claim["worse"]["value"] == -by_claim["better"]["value"]
     assert evaluated_claims(compared, reports, 200) == list(by_claim.values())
+
+
+def test_differences_are_means_over_tasks(reports):
+    tasks = ("TREC", "CR")
+    one, other, both = (
+        evaluated_claims([Claim("", "good", "bad", names)], reports, 200)[0]
+        for names in (("TREC",), ("CR",), tasks)
+    )
+    assert both["tasks"] == list(tasks)
+    assert both["value"] == pytest.approx((one["value"] + other["value"]) / 2, abs=0.011)
+    assert 15 < both["low"] < both["value"] < both["high"] < 35
 
 
 def test_differences_are_paired(reports):

@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from small import BAD, GOOD, QUICK, fill, sentence, word_vectors  # a module of this folder
 
 TINY = pooling.Size(
-    **{"pairs": 4, "single": 4, "student": 3},
+    **{"pairs": 4, "single": 4, "student": 3, "infersent": 4},
     training={
         **{"layers": 1, "character_filters": 2, "heads": 5, "max_epochs": 2, "batch_size": 8},
         "head": {"kind": "Classifier", "hidden": 6, "dropout": 0.0},
@@ -181,6 +181,22 @@ def test_rows_are_evaluated_by_their_own_classifier(reproduction, folder):
     assert len(report.of("untrained max pooling, NLI")) == 2
     dims = [report.of(row)[0]["dim"] for row in ("untrained generalized pooling, NLI", GENERALIZED)]
     assert dims == [40, 40]
+
+
+def test_the_papers_widths():
+    """Section 4.2: 600 units for SNLI, else 300; InferSent has 2,048."""
+    size = pooling.SIZES["paper"]
+    for row in (row for row in pooling.ROWS.values() if row.kind and row.corpus != "teacher"):
+        options = {**size.training, **size.corpus_training.get(row.corpus, {}), **row.options}
+        sized = {name: getattr(size, attribute) for name, attribute in row.sized.items()}
+        settings = se.GeneralizedPooling(
+            word_vectors(), **{"preset": "paper", **options, **sized}, device="cpu"
+        ).settings()
+        hidden, width = settings["hidden"], 600 if row.corpus == "nli" else 300
+        if row.options.get("preset") == "infersent":
+            assert (hidden, settings["head"].hidden) == (2048, 512)
+        else:
+            assert (hidden, settings["attention_hidden"], settings["head"].hidden) == (width, width, width)
 
 
 def test_the_average_of_the_first_words():

@@ -179,6 +179,12 @@ def test_findings_of_computed_rows(done):
         assert "undecided" in svg
 
 
+def test_all_rows_but_one_have_a_bias_of_words():
+    """As the published rows have; the preset has none."""
+    biases = {name: row.options["word_bias"] for name, row in rnn_cnn.ROWS.items() if row.kind == "RNNCNN"}
+    assert [name for name, bias in biases.items() if not bias] == ["no bias of words"]
+
+
 def test_rows_of_tables():
     def rows(tables):
         return rnn_cnn.FAMILY.selected(tables, None)[1]

@@ -234,3 +234,15 @@ def test_identity_at_http():
     put("memory://listed/b.txt")
     fs = fsspec.filesystem("memory")
     assert identity_at(fs, "/listed/b.txt") == fs.ukey("/listed/b.txt")
+
+
+@pytest.mark.parametrize("inputs", [{"text": ["a"]}, pa.table({"text": ["a"]}), 5])
+def test_a_data_frame_is_no_file(inputs, tmp_path):
+    encoder = se.SIF({"a": [1.0, 2.0], "b": [2.0, 1.0]}, a=None).fit(["a", "b a"])
+    encoder.save(tmp_path / "sif")
+    message = f"inputs must be files, got a {type(inputs).__name__}; for a data frame use BatchEncoder"
+    with pytest.raises(TypeError, match=message):
+        se.scale.encode(tmp_path / "sif", inputs, tmp_path / "out")
+    with pytest.raises(TypeError, match=message):
+        se.scale.fit(encoder, inputs)
+    assert se.scale.BatchEncoder

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import sentencode as se
-from sentencode.static_models import writing
+from sentencode.static_models import reading, writing
 from sentencode.static_models.card import BUILT_IN, checked_facts
 
 from ..io.saved_files import changed
@@ -345,3 +345,40 @@ def test_folders_are_exchanged_at_once(tmp_path):
     assert writing._exchanged(tmp_path / "a", tmp_path / "b")
     assert [path.name for path in (tmp_path / "a").iterdir()] == ["b"]
     assert not writing._exchanged(tmp_path / "a", tmp_path / "c")
+
+
+def test_any_folder_name(vectors, tmp_path, monkeypatch):
+    encoder = se.Average(vectors)
+    for name in (b"\xff", "ü".encode(), b"a b"):
+        path = os.path.join(os.fsencode(tmp_path), name)
+        encoder.export(path)
+        np.testing.assert_array_equal(se.load(path).encode("ship"), encoder.encode("ship"))
+    monkeypatch.chdir(tmp_path / "a b")
+    se.Average(vectors, a=1e-3).export(".", overwrite=True)
+    assert not np.allclose(se.load(tmp_path / "a b").encode("the ship"), encoder.encode("the ship"))
+    assert sorted(os.listdir(os.fsencode(tmp_path))) == [b"a b", "ü".encode(), b"\xff"]
+
+
+@pytest.mark.parametrize("times", [1, 2, 100])
+def test_a_folder_that_is_replaced_while_it_is_read_is_read_again(vectors, tmp_path, monkeypatch, times):
+    """Else the words of one model would get the vectors of the other."""
+    words, table = list(vectors), np.stack([vectors[word] for word in vectors])
+    turned = se.Average(se.WordVectors.from_array(words[::-1], table[::-1]))
+    turned.export(tmp_path / "model")
+    one, left = se.Average(vectors), times
+    tokenizer = reading._tokenizer
+
+    def replacing(*arguments):
+        nonlocal left
+        result = tokenizer(*arguments)
+        if left > 0:
+            left -= 1
+            (one if left % 2 == 0 else turned).export(tmp_path / "model", overwrite=True)
+        return result
+
+    monkeypatch.setattr(reading, "_tokenizer", replacing)
+    if times == 100:
+        with pytest.raises(se.FormatError, match="was replaced 5 times while it was read"):
+            se.load(tmp_path / "model")
+    else:
+        np.testing.assert_array_equal(se.load(tmp_path / "model").encode(SENTENCES), one.encode(SENTENCES))

@@ -147,3 +147,11 @@ def test_repr(tmp_path):
     assert repr(se.Corpus(path)) == f"Corpus({str(path)!r})"
     assert repr(se.Corpus([path, path], keep_empty=True)) == "Corpus(<2 files>, keep_empty=True)"
     assert repr(se.Corpus(["a"])) == "Corpus(<list>)"
+
+
+@pytest.mark.parametrize("wrong", [None, 5, float("nan"), {"text": "a"}])
+def test_items_that_are_no_sentences_are_named(wrong):
+    for read in (list, lambda corpus: list(corpus.documents()), se.Average({"a": [1.0]}).encode):
+        with pytest.raises(TypeError, match=rf"sentences\[5000\] is {type(wrong).__name__} "):
+            read(se.Corpus(["a"] * 4999 + ["", wrong]))
+    assert list(se.Corpus([b"a", ["a", "b"], ("c",)])) == [b"a", ["a", "b"], ("c",)]

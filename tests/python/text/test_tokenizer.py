@@ -120,6 +120,8 @@ def test_objects_with_tokenize():
 def test_results_of_callables_are_checked():
     with pytest.raises(TypeError, match="returned str; expected a list of str"):
         se.Tokenizer(str.lower)(["abc"])
+    with pytest.raises(TypeError, match="returned int; expected a list of str"):
+        se.Tokenizer(len)(["abc"])
     with pytest.raises(TypeError, match=r"sentences\[0\]\[0\] is int \(97\); expected str"):
         se.Tokenizer(lambda text: [ord(c) for c in text])(["abc"])
 

@@ -240,3 +240,14 @@ def test_too_large_numbers(tmp_path):
     se.WordVectors.from_dict({"a": [1e19, 1e18], "b": [0, -1e-30]})
     with pytest.raises(ValueError, match="too large for float16"):
         se.WordVectors.from_dict({"a": [1, 70_000.0]}, storage="float16")
+
+
+def test_a_memo_index_allocates_nothing(tmp_path):
+    """pickle's Unpickler in C allocates 16 bytes for each index up to this one, 8 GB."""
+    resource = pytest.importorskip("resource")
+    path = tmp_path / "huge.kv"
+    path.write_bytes(b"\x80\x04}r" + (2**29).to_bytes(4, "little") + b".")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(se.FormatError, match=r"huge\.kv"):
+        se.WordVectors.load(path, cache=False)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2**20  # KiB

@@ -5,6 +5,7 @@ import pickle
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import sentencode as se
@@ -44,7 +45,9 @@ def test_all_forms_give_the_same_frequencies(tmp_path):
         path,
         str(path),
         se.Vocabulary(COUNTS),
+        pd.Series(COUNTS),
         se.Frequencies.from_counts(COUNTS),
+        se.Frequencies.from_counts(pd.Series(COUNTS)),
         se.Frequencies.from_counts(se.Vocabulary(COUNTS)),
         se.Frequencies.read(path),
         se.Frequencies.from_corpus(
@@ -55,6 +58,10 @@ def test_all_forms_give_the_same_frequencies(tmp_path):
     for wrong in (3, ["the"], 0.5):
         with pytest.raises(TypeError, match="frequencies must be None, 'zipf'"):
             resolve_frequencies(wrong, vectors)
+    with pytest.raises(
+        TypeError, match=r"vocabulary must be a Vocabulary or None, got a dict; .*from_counts"
+    ):
+        se.Frequencies(COUNTS)
     with pytest.raises(FileNotFoundError):
         resolve_frequencies("absent.txt", vectors)
     with pytest.raises(ValueError, match="no word was counted"):

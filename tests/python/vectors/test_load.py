@@ -322,3 +322,15 @@ def test_progress_bar(big, capsys):
         warnings.simplefilter("ignore")  # tqdm's, without ipywidgets
         se.WordVectors.load(big, progress=True)
     assert "big.txt" in capsys.readouterr().err
+
+
+def test_encoders_and_word_vectors_are_not_confused(tmp_path):
+    vectors = se.WordVectors.from_dict({"a": [1.0, 2.0]})
+    vectors.save(tmp_path / "vectors")
+    vectors.export(tmp_path / "text")
+    se.Average(vectors).save(tmp_path / "encoder")
+    for name in ("vectors", "text"):
+        with pytest.raises(se.FormatError, match=r"WordVectors\.load reads files of word vectors"):
+            se.load(tmp_path / name)
+    with pytest.raises(se.FormatError, match=r"sentencode\.load reads encoders"):
+        se.WordVectors.load(tmp_path / "encoder")

@@ -339,6 +339,8 @@ def test_wrong_arguments_are_named(tmp_path):
             some("at")
         with pytest.raises(TypeError, match=r"words\[1\] is int \(3\); expected str"):
             some(["at", 3])
+        with pytest.raises(TypeError, match=r"words must be a str or several, got 0 \(int\)"):
+            some(0)
     wrong = {
         "limit must be a whole number, got 1.5": lambda: se.WordVectors.load(tmp_path / "at.txt", limit=1.5),
         "dim must be at least 1, got 0": lambda: se.WordVectors.load(tmp_path / "at.txt", dim=0),

@@ -36,7 +36,7 @@ class WeightedWords {
   }
 
   /// out [n, dim]: mean of x over the known words of each sentence; zero without any. On all threads.
-  /// unit_length: Divides each mean by its norm, unless that is zero.
+  /// unit_length: Divides each mean by its norm, unless that is zero. DivergedError if it is not finite.
   void means(const Sentences& sentences, MatrixView out, bool unit_length = false) const;
   /// The mean of uSIF's public code: every dimension is first divided by its norm over the words of the
   /// sentence (unless that is zero), then rows are weighted.
@@ -56,6 +56,7 @@ class WeightedWords {
   std::shared_ptr<const WordVectors> vectors_;
   Tokenizer tokenizer_;
   std::vector<float> weights_;
+  bool may_overflow_ = false;  // a mean of finite rows is finite unless weights are above 1
   // Rows by id of the tokenizer's vocabulary, so that no token is hashed; -1: skipped. Null if tokens are
   // looked up by their text.
   std::shared_ptr<const std::vector<std::int32_t>> row_of_token_;

@@ -51,7 +51,7 @@ std::string_view without_spaces(std::string_view text, bool left, bool right) {
   }
   while (right && !text.empty()) {
     std::size_t last = text.size() - 1;
-    while ((static_cast<unsigned char>(text[last]) & 0xC0) == 0x80) --last;
+    while (last > 0 && (static_cast<unsigned char>(text[last]) & 0xC0) == 0x80) --last;
     if (!is_space(decode_utf8(text.substr(last)).code)) break;
     text = text.substr(0, last);
   }
@@ -156,7 +156,10 @@ SubwordNormalizer step(const std::string& type, const JsonFields& fields) {
                std::string_view in, std::string& out) { out += without_spaces(in, left, right); };
   }
   if (type == "Prepend") {
-    return [prefix = fields.text("prepend")](std::string_view in, std::string& out) {
+    const std::string& prefix = fields.text("prepend");
+    // The package then splits some texts with ByteLevel otherwise.
+    ST_CHECK(!prefix.empty(), Unsupported, "tokenizer.json: ", fields.name_of("prepend"), " is empty");
+    return [prefix](std::string_view in, std::string& out) {
       if (!in.empty()) out.append(prefix).append(in);
     };
   }
@@ -164,15 +167,22 @@ SubwordNormalizer step(const std::string& type, const JsonFields& fields) {
       concat("tokenizer.json: ", fields.name(), " has the type '", type, "', which is not supported"));
 }
 
+/// Bytes of a text, also if a normal form is applied to it later.
+double normal_size(std::string_view text) {
+  std::string normal;
+  unicode::append_normal(text, Form::nfkd, normal);
+  return static_cast<double>(std::max(text.size(), normal.size()));
+}
+
 /// How many times as long a step can make a text. Normal forms do not count: they are applied once in effect.
 double growth_of(const std::string& type, const JsonFields& fields) {
   if (type == "BertNormalizer") return 2;
-  if (type == "Prepend") return 1 + static_cast<double>(fields.text("prepend").size());
+  if (type == "Prepend") return 1 + normal_size(fields.text("prepend"));
   if (type != "Replace") return 1;
   const auto& pattern = fields.at("pattern");
   const std::size_t least =
       pattern.contains("String") ? pattern["String"].get_ref<const std::string&>().size() : 1;
-  return std::max(1.0, static_cast<double>(fields.text("content").size()) / static_cast<double>(least));
+  return std::max(1.0, normal_size(fields.text("content")) / static_cast<double>(least));
 }
 
 }  // namespace
@@ -257,7 +267,7 @@ void SubwordNormalizers::add_replaced(char character, const std::string& content
     });
   }
   (*replaced_)[of(character)] = content;
-  growth_ = std::max(growth_, replaced_growth_ * static_cast<double>(content.size()));
+  growth_ = std::max(growth_, replaced_growth_ * normal_size(content));
 }
 
 std::string_view SubwordNormalizers::operator()(std::string_view text, std::string& buffer,

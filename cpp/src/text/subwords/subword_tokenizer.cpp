@@ -24,7 +24,10 @@ namespace sentencode {
 namespace {
 
 std::unique_ptr<const SubwordModel> model_of(const nlohmann::json& json, ModelLists&& lists) {
-  const std::string& type = JsonFields(json, "model").text("type");
+  const JsonFields fields(json, "model");
+  // Early files have no type, which the package infers.
+  ST_CHECK(fields.has("type"), Unsupported, "tokenizer.json: model.type is missing");
+  const std::string& type = fields.text("type");
   if (type == "WordPiece") return word_piece_model(json, std::move(lists));
   if (type == "WordLevel") return word_level_model(json, std::move(lists));
   if (type == "Unigram") return unigram_model(json, std::move(lists));

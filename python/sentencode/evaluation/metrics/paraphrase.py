@@ -43,12 +43,15 @@ class Paraphrases(NamedTuple):
 
 
 class LinearDiscriminant:
-    """Linear discriminant analysis, equal to scikit-learn's solver "svd", for thousands of classes.
+    """Linear discriminant analysis for thousands of classes.
 
-    The pooled within-class covariance is decomposed once; directions with a standard deviation below
-    `tolerance`, for features scaled to a within-class deviation of 1, are dropped. The covariance is summed
-    in float64: with more dimensions than degrees of freedom, some directions have no variance, and float32
-    rounding would give them one.
+    It is scikit-learn's solver "svd", except that the pooled within-class covariance has n - K degrees of
+    freedom for n embeddings of K classes; newer scikit-learn (1.9) divides by n.
+
+    The covariance is decomposed once; directions with a standard deviation below `tolerance`, for features
+    scaled to a within-class deviation of 1, are dropped. The covariance is summed in float64: with more
+    dimensions than degrees of freedom, some directions have no variance, and float32 rounding would give them
+    one.
 
     Args:
         rows: Embeddings `(n, d)`.

@@ -47,8 +47,9 @@ class SplitPredictions:
     Attributes:
         split: Name of the split.
         indices: Indices of the examples in the split.
-        predicted: Predicted classes or scores; those of the first seed, if there are several.
-        gold: Gold classes or scores.
+        predicted: Predicted classes or scores; those of the first seed, if there are several. For few shots,
+            the number of classifiers that are right.
+        gold: Gold classes or scores. For few shots, the number of classifiers that tested the example.
         by_seed: Predictions of each of several seeds, `(seeds, examples)`.
         keys: Hash of each example's sentences, which identifies examples that tasks share. None: unknown, as
             in reports of older versions.
@@ -287,6 +288,8 @@ class TaskResult(Mapping[str, Any]):
 
     def wrong(self, limit: int | None = None) -> list[Wrong]:
         """Misclassified examples; for scores, all examples by the difference of predicted and gold ranks.
+
+        For few shots, the examples that a classifier got wrong.
 
         Args:
             limit: Maximum number of examples.

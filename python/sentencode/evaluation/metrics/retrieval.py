@@ -89,7 +89,7 @@ class Retrieval:
         recalls: Test recalls, means over folds.
         intervals: Confidence intervals by direction and score; images are resampled with their captions.
         ranks: Number of candidates ranked before the first correct one, for each image and each caption.
-        nearest: Nearest image of each test caption.
+        nearest: Nearest image of each test caption; among ties not its own.
         epochs: Number of training epochs.
     """
 
@@ -265,7 +265,7 @@ def ranks_of(images: Embeddings, captions: Embeddings) -> tuple[dict[str, Ranks]
 
     Returns:
         By direction, the number of candidates before the first correct one; and the nearest image of each
-        caption.
+        caption, which is its own if the rank is 0.
     """
     per_image = len(captions) // len(images)
     by_fold: dict[str, list[Ranks]] = {direction: [] for direction in _DIRECTIONS}
@@ -274,11 +274,13 @@ def ranks_of(images: Embeddings, captions: Embeddings) -> tuple[dict[str, Ranks]
         scores = captions[fold.start * per_image : fold.stop * per_image] @ images[fold].T  # [k m, m]
         correct = np.arange(len(scores)) // per_image
         positive = scores[np.arange(len(scores)), correct]  # [k m]
-        by_fold["t2i"].append(_not_below(scores, positive[:, None]).sum(1) - 1)
+        ranks = _not_below(scores, positive[:, None]).sum(1) - 1
+        by_fold["t2i"].append(ranks)
         best = positive.reshape(-1, per_image).max(1)  # [m]
         above = _not_below(scores, best).sum(0)
         by_fold["i2t"].append(above - _not_below(positive.reshape(-1, per_image), best[:, None]).sum(1))
-        nearest.append(fold.start + scores.argmax(1))
+        scores[np.arange(len(scores)), correct] = -np.inf
+        nearest.append(fold.start + np.where(ranks == 0, correct, scores.argmax(1)))
     return {key: np.concatenate(ranks) for key, ranks in by_fold.items()}, np.concatenate(nearest)
 
 

@@ -165,13 +165,15 @@ class FewShot(NamedTuple):
         value: Mean over draws of training examples, from 0 to 1.
         interval: Confidence interval over other draws and other test examples.
         deviation: Sample standard deviation over draws.
-        correct: For each example the fraction of the classifiers, of those not trained on it, that are right.
+        correct: For each example, the number of classifiers that were not trained on it and are right.
+        tested: For each example, the number of classifiers that were not trained on it.
     """
 
     value: float
     interval: Interval
     deviation: float
-    correct: NDArray[np.float64]
+    correct: NDArray[np.int64]
+    tested: NDArray[np.int64]
 
 
 def few_shot(
@@ -217,7 +219,7 @@ def few_shot(
         float(values.mean()),
         percentile_interval(np.concatenate(means), confidence),
         float(values.std(ddof=1)),
-        correct.sum(axis=0, dtype=np.float64) / np.maximum(tested.sum(axis=0), 1),
+        *(rows.sum(axis=0).astype(np.int64) for rows in (correct, tested)),
     )
 
 

@@ -34,8 +34,9 @@ class BaseReport(Mapping[str, TaskResult]):
     curves: dict[str, Curve] = field(default_factory=dict)
 
     def __getitem__(self, task: str) -> TaskResult:
-        if task not in self.results and task in self.skipped:
-            raise KeyError(f"{task} was not run: {self.skipped[task]}")
+        if task not in self.results:
+            why = self.skipped.get(task, f"the tasks are {', '.join(self.results) or 'none'}")
+            raise KeyError(f"{task} was not run: {why}")
         return self.results[task]
 
     def __iter__(self) -> Iterator[str]:

@@ -18,7 +18,7 @@ from .base import BaseReport
 from .html import write_html
 from .mteb import read_mteb, write_mteb
 from .reading import check_report
-from .tables import latex, markdown, markdown_row
+from .tables import html_of, latex, markdown, markdown_row
 
 __all__ = ["Report"]
 
@@ -183,6 +183,9 @@ class Report(BaseReport):
 
     def _repr_markdown_(self) -> str:
         return self.to_markdown()
+
+    def _repr_html_(self) -> str:
+        return html_of(self.to_markdown())
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{self[task].label} {value:.2f}" for task, _, value, _ in self.rows())

@@ -29,7 +29,7 @@ from .significance import (
     paired_t_test,
 )
 
-__all__ = ["Compared", "aligned", "by_holm", "notes_of", "row_of", "rows_of_task"]
+__all__ = ["Compared", "aligned", "by_holm", "notes_of", "row_of", "rows_of_task", "too_few_resamples"]
 
 # First words of the names of tests: each kind is one family of Holm's method.
 _KINDS = ("McNemar", "paired t-test", "paired bootstrap", "Williams")
@@ -89,15 +89,11 @@ def rows_of_task(a: TaskResult, b: TaskResult, options: dict[str, Any]) -> Itera
         yield from _average_precisions(a.task, parts, options)
     elif a.headline in ("ndcg10", "few_shot"):
         for name, *both in parts:
+            best = both[0].gold  # of few shots, how often each example was tested
             values = [predictions.per_seed for predictions in both]  # [1, n]
-            scores = [100 * float(row.mean()) for row in values]
-            yield row_of(
-                a.task,
-                name,
-                a.headline,
-                scores,
-                bootstrap_of_means(list(values[0]), list(values[1]), None, options),
-            )
+            scores = [100 * float(row.sum() / best.sum()) for row in values]
+            comparison = bootstrap_of_means(list(values[0]), list(values[1]), None, options, sizes=best)
+            yield row_of(a.task, name, a.headline, scores, comparison)
     elif is_class(parts[0][1].gold):
         yield from _accuracies(a.task, parts, a.headline, options)
         if "f1" in a.figures:
@@ -130,6 +126,23 @@ def notes_of(a: TaskResult, b: TaskResult) -> str:
     return "; ".join(notes)
 
 
+def too_few_resamples(rows: Sequence[Compared], resamples: int) -> str:
+    """Why Holm's correction leaves no p-value of the bootstrap below 0.05, in words; "" if it does not.
+
+    Args:
+        rows: All rows of a comparison.
+        resamples: Number of bootstrap resamples.
+    """
+    count = sum(row.test.startswith("paired bootstrap") for row in rows)
+    least = count / (1 + resamples)
+    if least <= 0.05:
+        return ""
+    return (
+        f"with {resamples} resamples, p, Holm, of {count} rows cannot be below {min(least, 1):.3f}; use "
+        f"resamples={20 * count} or more"
+    )
+
+
 def aligned(a: TaskResult, b: TaskResult) -> Iterator[tuple[str, SplitPredictions, SplitPredictions]]:
     """The parts of a task with both encoders' predictions in the order of the data."""
     if bool(a.predictions) != bool(b.predictions):
@@ -144,6 +157,11 @@ def aligned(a: TaskResult, b: TaskResult) -> Iterator[tuple[str, SplitPrediction
     for name in a.predictions:
         predictions_a, predictions_b = (_in_order(result.predictions[name]) for result in (a, b))
         where = f"compare: {a.task}, {name}: the reports are of different examples"
+        if predictions_a.gold.dtype.kind != predictions_b.gold.dtype.kind:
+            raise ValueError(
+                f"compare: {a.task}, {name}: an older version wrote one of the reports, with other values: "
+                "evaluate again"
+            )
         if len(predictions_a.gold) != len(predictions_b.gold):
             raise ValueError(f"{where}: {len(predictions_a.gold)} in a, {len(predictions_b.gold)} in b")
         columns = (

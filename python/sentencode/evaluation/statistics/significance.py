@@ -204,7 +204,11 @@ def paired_bootstrap(
 
 
 def bootstrap_of_means(
-    a: Sequence[NDArray[Any]], b: Sequence[NDArray[Any]], groups: ArrayLike | None, options: dict[str, Any]
+    a: Sequence[NDArray[Any]],
+    b: Sequence[NDArray[Any]],
+    groups: ArrayLike | None,
+    options: dict[str, Any],
+    sizes: NDArray[Any] | None = None,
 ) -> Comparison:
     """`paired_bootstrap` of the means over several runs of each system; runs are resampled too.
 
@@ -213,10 +217,12 @@ def bootstrap_of_means(
         b: The same of the other system.
         groups: Group of each example, as for `paired_t_test`.
         options: `confidence`, `resamples` and `seed`.
+        sizes: Number of trials of each example, if its values are sums over trials; without groups.
     """
     # Minus b's first run, which changes no difference: with one run each, the differences are resampled.
     rows = [np.subtract(row, b[0], dtype=np.float64) for row in (*a, *b)]
-    sums, (*_, sizes) = zip(*(_by_group(row, groups) for row in rows), strict=True)
+    sums, (*_, counts) = zip(*(_by_group(row, groups) for row in rows), strict=True)
+    sizes = counts if sizes is None else sizes
     n, means = len(sizes), [float(row.sum() / sizes.sum()) for row in sums]
     difference = float(np.mean(means[: len(a)]) - np.mean(means[len(a) :]))
     resampled = resampled_means([*sums, sizes], options["resamples"], options["seed"])

@@ -255,6 +255,13 @@ def test_order_is_that_of_the_original():
     expected = sorted(zip(a, b, y, strict=True), key=lambda z: (len(z[0].split()), len(z[1].split()), z[2]))
     ours = Split((a, b), y).by_length()
     assert list(zip(*ours.sentences, ours.labels, strict=True)) == expected
+    # SNLI's: the second sentence first, and labels by their names.
+    names = ("neutral", "entailment", "contradiction")
+    expected = sorted(
+        zip(a, b, y, strict=True), key=lambda z: (len(z[1].split()), len(z[0].split()), names[z[2]])
+    )
+    ours = Split((a, b), y).by_length(second_first=True, names=names)
+    assert list(zip(*ours.sentences, ours.labels, strict=True)) == expected
 
 
 def test_sentences_and_scores(data):

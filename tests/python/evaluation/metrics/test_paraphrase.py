@@ -41,6 +41,27 @@ def test_discriminant_is_scikit_learns(prepare, scale):
     assert (LinearDiscriminant(rows, groups).predict(rows) == reference.predict(rows)).mean() > 0.995
 
 
+def test_the_covariance_has_the_degrees_of_freedom():
+    """Few examples of many classes of unequal size, for which n and n - K differ much."""
+    random = np.random.default_rng(4)
+    groups = np.repeat(np.arange(30), np.where(np.arange(30) < 20, 1, 6))
+    rows = (random.normal(size=(30, 4))[groups] + random.normal(size=(len(groups), 4))).astype(np.float32)
+    points = random.normal(size=(3000, 4)).astype(np.float32)
+    counts = np.bincount(groups)
+    means = np.stack([rows[groups == k].mean(0) for k in range(30)]).astype(np.float64)
+    within = rows - means[groups]
+
+    def predicted(freedom):
+        """Classes of the greatest x S^-1 m - m S^-1 m / 2 + log p."""
+        inverse = np.linalg.inv(within.T @ within / freedom)
+        offsets = np.log(counts / len(rows)) - 0.5 * np.einsum("kd,de,ke->k", means, inverse, means)
+        return (points @ inverse @ means.T + offsets).argmax(1)
+
+    ours = LinearDiscriminant(rows, groups).predict(points)
+    assert (ours == predicted(len(rows) - 30)).mean() > 0.999
+    assert (ours == predicted(len(rows))).mean() < 0.95
+
+
 @pytest.mark.parametrize("dim", [149, 150, 300])
 def test_discriminant_of_more_columns_than_freedom(dim):
     """Directions without variance within groups are ignored."""

@@ -13,7 +13,9 @@ optimize = pytest.importorskip("scipy.optimize")
 special = pytest.importorskip("scipy.special")
 
 from sentencode.evaluation import Kind, Split, Task, evaluate
+from sentencode.evaluation.metrics import relatedness
 from sentencode.evaluation.metrics.classifiers import Adam, Examples, Optimum, ScikitLearn
+from sentencode.evaluation.metrics.early_stopping import train_with_early_stopping
 from sentencode.evaluation.metrics.relatedness import relate, targets_of
 
 PARTS = ("|u-v|", "u*v")
@@ -120,6 +122,38 @@ def test_adam_with_another_seed_ends_elsewhere():
     examples, scores, splits = pairs()
     one, two = (relate(Adam(seed=seed), examples, scores, splits).scores for seed in (1, 2))
     assert not np.array_equal(one, two)
+
+
+@pytest.mark.parametrize(
+    ("scores", "tenacity", "max_epochs", "epochs", "best"),
+    [
+        ([0.5, 0.4, 0.6, 0.6, 0.5, 0.9], 2, 99, 5, 3),  # equal scores are failures, too; they add up
+        ([0.5, 0.4, 0.6, 0.6, 0.5, 0.9], 0, 99, 2, 1),
+        ([0.1, 0.2, 0.3, 0.4, 0.5, 0.6], 2, 3, 4, 4),  # one epoch more than the most
+        ([-2.0, -2.0], 0, 99, 1, 0),  # the state before training
+    ],
+)
+def test_early_stopping(scores, tenacity, max_epochs, epochs, best):
+    """SentEval's loop, with the state being the number of epochs."""
+    trained = []
+    stopped = train_with_early_stopping(
+        lambda: trained.append(1),
+        lambda: scores[len(trained) - 1],
+        lambda: len(trained),
+        **{"epochs": 1, "tenacity": tenacity, "max_epochs": max_epochs},
+    )
+    assert (len(trained), stopped.epochs, stopped.best) == (epochs, epochs, best)
+    assert stopped.score == (scores[best - 1] if best else -1)
+
+
+def test_adam_has_sentevals_end_of_training(monkeypatch):
+    def stop(*functions, **bounds):
+        raise StopIteration(bounds)
+
+    monkeypatch.setattr(relatedness, "train_with_early_stopping", stop)
+    with pytest.raises(StopIteration) as error:
+        relate(Adam(), *pairs())
+    assert error.value.args == ({"epochs": 50, "tenacity": 3, "max_epochs": 1000},)
 
 
 def task_of(examples, scores, splits):

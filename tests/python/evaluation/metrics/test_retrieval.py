@@ -87,9 +87,10 @@ def test_folds_of_a_thousand_images():
 @pytest.mark.parametrize("same", [np.zeros(3, np.float32), np.full(3, np.nan, np.float32)])
 def test_equal_embeddings_have_the_worst_ranks(same):
     images = np.random.default_rng(5).normal(size=(20, 3)).astype(np.float32)
-    ranks, _ = ranks_of(images, np.tile(same, (100, 1)))
+    ranks, nearest = ranks_of(images, np.tile(same, (100, 1)))
     assert set(ranks["t2i"]) == {19}
     assert set(ranks["i2t"]) == {95}
+    assert (nearest != np.repeat(np.arange(20), 5)).all()
 
 
 @pytest.mark.parametrize("shared", [False, True])

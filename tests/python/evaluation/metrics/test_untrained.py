@@ -93,7 +93,9 @@ def test_few_shot():
     assert shots.deviation == pytest.approx(np.std(expected, ddof=1))
     assert shots.interval.low < shots.value < shots.interval.high
     assert shots.interval.high - shots.interval.low < 0.4
-    assert shots.correct.shape == (82,)
+    assert shots.correct.sum() / shots.tested.sum() == pytest.approx(shots.value)
+    assert shots.tested.sum() == 10 * (82 - 3 * 16)
+    assert ((shots.correct >= 0) & (shots.correct <= shots.tested)).all()
     with pytest.raises(ValueError, match="more than 16 examples of each class"):
         few_shot(rows[:81], classes[:81])
 

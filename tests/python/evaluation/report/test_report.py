@@ -64,6 +64,9 @@ def test_report_goes_to_json_and_back(tmp_path):
         again["mine"].wrong()
     with pytest.raises(KeyError, match="SNLI was not run: files are missing"):
         again["SNLI"]
+    with pytest.raises(KeyError, match=f"CR was not run: the tasks are {', '.join(report)}"):
+        again["CR"]
+    assert "CR" not in again
 
 
 @pytest.mark.parametrize(
@@ -234,6 +237,11 @@ def test_names_are_no_markup():
     assert text.splitlines()[0] == r"| a\\b\|#1 \<b> \_c\_ | figure | value | 50 % interval |"
     assert "| my_task & 50% | acc | 77.50 | 70.00 to 80.00 |" in text
     assert r"pipe\|task: no figure, \<lambda> gave {\$x^\$}\~." in text
+    assert text == report._repr_markdown_()
+    text = report._repr_html_()
+    assert r"<tr><th>a\b|#1 &lt;b&gt; _c_</th><th>figure</th>" in text
+    assert "<tr><td>my_task &amp; 50%</td><td>acc</td><td>77.50</td><td>70.00 to 80.00</td></tr>" in text
+    assert "pipe|task: no figure, &lt;lambda&gt; gave {$x^$}~." in text
     text = report.to_latex()
     name = r"a\textbackslash{}b\textbar{}\#1 \textless{}b\textgreater{} \_c\_"
     assert rf"{name} & figure & value & 50 \% interval \\" in text.splitlines()
