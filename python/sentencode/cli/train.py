@@ -222,7 +222,7 @@ def _check_same_run(folder: Path, before: dict[str, Any], now: dict[str, Any]) -
     if now["encoder"].get("schedule") in ("linear", "cosine"):  # the learning rate depends on the last step
         may_change -= {"max_steps", "max_epochs"}
     if now["encoder"].get("decay") != 1:  # and on the validations
-        may_change -= {"validate_every", "validate_first"}
+        may_change -= {"validate_every"}
     changes = []
     for table in {**now, **before}:
         old, new = before.get(table, {}), now.get(table, {})

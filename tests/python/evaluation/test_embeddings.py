@@ -417,7 +417,7 @@ def test_rows_of_another_version_of_ours_are_not_used(tmp_path, monkeypatch):
 
 
 def test_embeddings_of_another_function_are_not_reused(tmp_path):
-    """Functions are told apart by their code: those of a notebook have the same names."""
+    """Functions of a notebook often have the same name, or none."""
     vectors = ours().vectors
 
     def scores(tokenizer, cache=tmp_path):

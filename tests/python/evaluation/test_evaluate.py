@@ -347,9 +347,7 @@ def test_wrong_labels(labels, error, message):
 
 
 def test_classes_need_a_validation():
-    with pytest.raises(
-        ValueError, match="classification: validation must be 'nested', 'folds', 'dev', got None"
-    ):
+    with pytest.raises(ValueError, match="classification requires a validation: 'nested', 'folds' or 'dev'"):
         Kind("classification", features=("u",))
 
 

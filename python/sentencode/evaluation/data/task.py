@@ -92,13 +92,14 @@ class Kind:
 
     def __post_init__(self) -> None:
         if self.question not in get_args(Question):
-            raise ValueError(
-                f"question must be one of {_listed(get_args(Question))}, got {self.question!r:.40}"
-            )
+            choices = ", ".join(map(repr, get_args(Question)))
+            raise ValueError(f"question must be one of {choices}, got {self.question!r:.40}")
         is_required = self.question == "classification"
         if self.validation not in get_args(Validation) and (is_required or self.validation is not None):
-            choices = _listed(get_args(Validation)) + ("" if is_required else " or None")
-            raise ValueError(f"{self.question}: validation must be {choices}, got {self.validation!r:.40}")
+            verb = "requires a" if is_required else "has no such"
+            raise ValueError(
+                f"{self.question} {verb} validation: 'nested', 'folds' or 'dev', got {self.validation!r:.40}"
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,10 +286,6 @@ class Task:
     def __repr__(self) -> str:
         sizes = ", ".join(f"{name} {len(split)}" for name, split in self.splits.items())
         return f"Task({self.name!r}, {sizes})"
-
-
-def _listed(choices: Sequence[str]) -> str:
-    return ", ".join(map(repr, choices))
 
 
 def _evenly(count: int, size: int) -> NDArray[np.int64]:

@@ -226,7 +226,10 @@ ONE, TWO = Split((["a", "b"],), [0, 1]), Split((["a", "b"], ["c", "d"]), [0, 1])
     ("task", "message"),
     [
         (lambda: Kind("classify", "folds"), "question must be one of 'classification', .* got 'classify'"),
-        (lambda: Kind("classification", "fold"), "validation must be 'nested', 'folds', 'dev', got 'fold'"),
+        (
+            lambda: Kind("classification", "fold"),
+            "requires a validation: 'nested', 'folds' or 'dev', got 'fold'",
+        ),
         (lambda: Task("t", {"a": ONE, "b": ONE}, "clustering"), "t: clustering has one split, got a, b"),
         (lambda: Task("t", {"all": ONE}, "search"), "search has the splits queries and documents, got all"),
         (
