@@ -49,11 +49,13 @@ class GeneralizedPooling(nn.Module):
         attention_hidden: int = 600,
         attention_activation: str = "relu",
         boundaries: bool = False,
+        word_sum: bool = False,
         **_: Any,
     ) -> None:
         super().__init__()
         self.boundaries = nn.Parameter(torch.empty(2, features)) if boundaries else None
         self.shortcuts, self.pooling, self.heads = shortcuts, pooling, heads
+        self.word_sum = word_sum
         self.f = {"relu": torch.relu, "tanh": torch.tanh}[attention_activation]
         width, lstms = features, []
         for _layer in range(layers):
@@ -109,7 +111,13 @@ class GeneralizedPooling(nn.Module):
         return scores.masked_fill(~mask, -1e30).softmax(2).masked_fill(~mask, 0)
 
     def encode(self, x: Tensor, lengths: Tensor) -> Tensor:
-        x, lengths = self.bounded(x, lengths)
+        v = self.pooled(*self.bounded(x, lengths))
+        if not self.word_sum:
+            return v
+        words = [row[:n].sum(0) / n**0.5 for row, n in zip(x, lengths.tolist(), strict=True)]
+        return torch.cat([v, torch.stack(words)], 1)
+
+    def pooled(self, x: Tensor, lengths: Tensor) -> Tensor:
         h, last = self.states(x, lengths)
         mask = mask_of(h, lengths)[..., None]
         mean = h.masked_fill(~mask, 0).sum(1) / lengths[:, None]
@@ -128,7 +136,7 @@ class GeneralizedPooling(nn.Module):
             x, lengths = self.bounded(x, lengths)
             heads = self.weights(self.states(x, lengths)[0], lengths).flatten(2)
         else:
-            heads = self.encode(x, lengths).view(len(x), self.heads, -1)
+            heads = self.pooled(*self.bounded(x, lengths)).view(len(x), self.heads, -1)
         total = torch.zeros((), dtype=x.dtype)
         for i in range(self.heads):
             for j in range(i + 1, self.heads):

@@ -69,8 +69,10 @@ bool GeneralizedPoolingNetwork::penalised() const {
 }
 
 std::int64_t GeneralizedPoolingNetwork::dim() const {
-  return pooling_ != nullptr ? pooling_->dim()
-                             : nn::pooling_width(plain(options_.pooling)) * 2 * options_.hidden;
+  const std::int64_t pooled = pooling_ != nullptr
+                                  ? pooling_->dim()
+                                  : nn::pooling_width(plain(options_.pooling)) * 2 * options_.hidden;
+  return options_.word_sum ? pooled + options_.features : pooled;
 }
 
 WordInputs GeneralizedPoolingNetwork::word_inputs() const {
@@ -117,15 +119,23 @@ Tensor GeneralizedPoolingNetwork::pooled(const States& states, const Sequences& 
   return nn::masked_pooling(states.h, s.key_mask(), plain(options_.pooling));
 }
 
+Tensor GeneralizedPoolingNetwork::embedding(const Tensor& v, const Sequences& sentences) const {
+  if (!options_.word_sum) return v;
+  const Tensor words = sentences.x.narrow(2, 0, options_.features);                    // [B, T, E]
+  const Tensor count = sentences.lengths.clamp_min(1).unsqueeze(1).to(words.dtype());  // [B, 1]
+  return at::cat({v, words.sum(1) / count.sqrt()}, 1);                                 // [B, dim]
+}
+
 Tensor GeneralizedPoolingNetwork::encode(const Sequences& sentences) {
   const Sequences s = bounded(sentences);
-  return pooled(states(s), s);
+  return embedding(pooled(states(s), s), sentences);
 }
 
 Encoded GeneralizedPoolingNetwork::encode_for_head(const Sequences& sentences, std::int64_t sides) {
   const Sequences s = bounded(sentences);
   const States top = states(s);
-  Encoded encoded{pooled(top, s)};
+  const Tensor heads = pooled(top, s);  // [B, I 2 d]
+  Encoded encoded{embedding(heads, sentences)};
   if (!penalised()) return encoded;
   const auto penalty_of = [&](const Tensor& h, const Tensor& lengths, const Tensor& v) {
     return pooling_->penalty(options_.penalty, h, lengths, v, options_.margin, options_.batch_distance);
@@ -139,7 +149,7 @@ Encoded GeneralizedPoolingNetwork::encode_for_head(const Sequences& sentences, s
     const std::int64_t batch = s.x.size(0) / sides;
     for (std::int64_t side = 0; side < sides; ++side) {
       const auto part = [&](const Tensor& x) { return x.narrow(0, side * batch, batch); };
-      const nn::HeadPenalty penalty = penalty_of(part(top.h), part(s.lengths), part(encoded.rows));
+      const nn::HeadPenalty penalty = penalty_of(part(top.h), part(s.lengths), part(heads));
       loss = side == 0 ? penalty.loss : loss + penalty.loss;
       active = side == 0 ? penalty.active : active + penalty.active;
     }

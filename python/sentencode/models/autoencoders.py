@@ -132,8 +132,9 @@ class _LatentAttention(_Autoencoder):
         hidden = checked_int("hidden", settings["hidden"], 1)
         return {**settings, "inner": 2 * hidden if self.inner is None else self.inner}
 
-    def _pooled_dim(self) -> int:
-        return int(self.settings()["hidden"])
+    def _pooled_dims(self) -> list[int]:
+        width = int(self.settings()["hidden"])
+        return [width] * (self.dim // width)
 
     def attention(self, sentence: str | Sequence[str]) -> tuple[list[str], npt.NDArray[np.float32]]:
         """Return the attention weights of each reconstructed word over the pooled vectors.

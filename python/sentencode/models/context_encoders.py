@@ -270,8 +270,9 @@ class RNNCNN(NeuralEncoder):
     def _completed(self, settings: dict[str, Any]) -> dict[str, Any]:
         return {**settings, "following_words": checked_int("following_words", settings["following_words"], 1)}
 
-    def _pooled_dim(self) -> int:
-        return 2 * int(self.settings()["hidden"])
+    def _pooled_dims(self) -> list[int]:
+        width = 2 * int(self.settings()["hidden"])
+        return [width] * (self.dim // width)
 
     def following(self, sentences: Any, *, best: int = 5) -> Any:
         """Predict the words that follow sentences.

@@ -74,10 +74,9 @@ def read_sentence(encoder: Any, sentence: str | Sequence[str]) -> tuple[list[str
     return [tokens[i] for i in positions], x, lengths
 
 
-def normalized_parts(embeddings: Any, width: int) -> Any:
-    """Divide parts of embeddings [..., dim], `width` dimensions each, by their lengths, in place."""
-    for begin in range(0, embeddings.shape[-1], width):
-        part = embeddings[..., begin : begin + width]
+def normalized_parts(embeddings: Any, widths: Sequence[int]) -> Any:
+    """Divide parts of embeddings [..., dim], of these widths, by their lengths, in place."""
+    for part in np.split(embeddings, np.cumsum(widths[:-1]), axis=-1):
         lengths = lengths_of(part)[..., None]
         part /= np.where(lengths > 0, lengths, 1)
     return embeddings

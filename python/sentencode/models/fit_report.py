@@ -13,12 +13,12 @@ import numpy as np
 from ..errors import LearningRateWarning, MajorityWarning, StillImprovingWarning, TrainingWarning
 from ..linear.table_report import LEAST_VALIDATED
 from ..progress import DELAY, say
-from ..training import Callback, Step, Validation
+from ..training import Callback, History, Step, Validation
 from ..training.advice import raised_loss, recent_gain
 
 __all__ = ["FitReport"]
 
-_FEW = 1000  # examples; with fewer, TrainedAverage is better than GeneralizedPooling (docs/which_encoder.md)
+_LEARNT = 0.95  # accuracy on the training examples from which a lower training loss promises nothing
 
 
 @dataclass
@@ -33,7 +33,8 @@ class FitReport(Callback):
         folder: Folder of the checkpoints, or None.
         train: Number of training examples.
         valid: Number of validation examples.
-        majority: Accuracy of always predicting the most frequent class; NaN: it is no classifier.
+        majority: Accuracy of always predicting the most frequent class, on the validation examples, or if
+            there are none, on the training examples; NaN: it is no classifier, or classes have weights.
         untrained: Validation loss before the training; NaN: unknown.
     """
 
@@ -83,10 +84,7 @@ class FitReport(Callback):
             if self.folder is not None
             else "no checkpoints: checkpoints=FOLDER makes a stopped run continue"
         )
-        text = f"{self.name}: {examples}; {steps}about {_time(60 * minutes)}; {folder}"
-        if self.train + self.valid < _FEW and not math.isnan(self.majority):
-            text += "; a classifier of so few examples is usually more accurate with TrainedAverage"
-        return text
+        return f"{self.name}: {examples}; {steps}about {_time(60 * minutes)}; {folder}"
 
     def interrupted(self, trainer: Any) -> str:
         """What to do after Ctrl-C."""
@@ -125,6 +123,9 @@ class FitReport(Callback):
             compared = "" if math.isnan(other) else f" ({name} {other:.4g})"
             best = (max if higher else min)(finite)
             text = f"validation {metric} {best:.4g}{compared}, the best of {len(scores):,} validations"
+        elif not math.isnan(accuracy := _training_accuracy(trainer.history)):
+            compared = "" if math.isnan(self.majority) else f" (majority class {self.majority:.4g})"
+            text = f"training accuracy {accuracy:.4g}{compared}, not validated: valid=0.1 holds examples out"
         elif history := trainer.history.steps:
             text = f"training loss {history[-1].loss:.4g} (first step {history[0].loss:.4g}), not validated"
         else:
@@ -139,16 +140,19 @@ class FitReport(Callback):
             metric: As in `result`.
         """
         history, settings, scores = trainer.history, self.settings, list(trainer._core.scores)
-        if metric == "accuracy" and self.valid >= LEAST_VALIDATED and scores:
-            best = float(np.nanmax(scores)) if not np.isnan(scores).all() else math.nan
-            if best <= self.majority:
-                _warn(
-                    f"{self.name}: the validation accuracy, {best:.3f}, is no better than always predicting "
-                    f"the most frequent class, {self.majority:.3f}: try another learning_rate "
-                    f"({settings['learning_rate']:g}), more max_epochs, a smaller network, or "
-                    "head=Classifier(class_weight='balanced') if classes are skewed",
-                    MajorityWarning,
-                )
+        part, best = "training", _training_accuracy(history)
+        if scores:
+            part, best = "validation", math.nan
+            if metric == "accuracy" and not np.isnan(scores).all():
+                best = float(np.nanmax(scores))
+        if (self.valid if scores else self.train) >= LEAST_VALIDATED and best <= self.majority:
+            _warn(
+                f"{self.name}: the {part} accuracy, {best:.3f}, is no better than always predicting "
+                f"the most frequent class, {self.majority:.3f}: try another learning_rate "
+                f"({settings['learning_rate']:g}), more max_epochs, a smaller network, or "
+                "head=Classifier(class_weight='balanced') if classes are skewed",
+                MajorityWarning,
+            )
         rate = settings["learning_rate"]
         first, *later = history.validations or [None]
         if later and first.step == 0 and not any(validation.best for validation in later):
@@ -167,6 +171,8 @@ class FitReport(Callback):
             )
             return
         limit = self._limit(trainer)
+        if not scores and _training_accuracy(history) > _LEARNT:
+            return
         untrained = self.untrained if metric == "loss" else self.majority
         if limit and (gain := recent_gain(history, scores, untrained)):
             what = f"validation {metric}" if scores else "training loss"
@@ -182,6 +188,12 @@ class FitReport(Callback):
             return "max_minutes" if self.settings["max_minutes"] and not trainer.stopped_early else None
         by_steps = self.settings["max_steps"] == trainer.last_step
         return "max_steps" if by_steps or self.settings["max_epochs"] is None else "max_epochs"
+
+
+def _training_accuracy(history: History) -> float:
+    """Mean accuracy of the last fifth of the steps; NaN where the model does not count."""
+    last = history.steps[-max(1, len(history.steps) // 5) :]
+    return float(np.mean([step.accuracy for step in last])) if last else math.nan
 
 
 def _warn(message: str, kind: type[TrainingWarning]) -> None:

@@ -131,6 +131,7 @@ _PAPER: dict[str, Any] = {
     "penalty": "parameters",
     "mu": 0.01,
     "batch_distance": False,
+    "word_sum": False,
     "head": Classifier(hidden=600, dropout=0.5),
     "optimizer": "adam",
     "schedule": "constant",
@@ -211,17 +212,21 @@ class GeneralizedPooling(NeuralEncoder):
         "max_epochs": 20,
     }
     _presets = {  # noqa: RUF012
-        "small": {"head": Classifier(pair_scale=0.1), "unit_words": True},
+        "small": {"head": Classifier(pair_scale=0.1), "unit_words": True, "word_sum": True},
         **{"paper": _PAPER, "reference": _REFERENCE, "infersent": _INFERSENT},
     }
 
-    def _pooled_dim(self) -> int:
-        return 2 * int(self.settings()["hidden"])
+    def _pooled_dims(self) -> list[int]:
+        settings = self.settings()
+        width, words = 2 * int(settings["hidden"]), self._word_vectors.dim if settings["word_sum"] else 0
+        return [width] * ((self.dim - words) // width) + [words] * bool(words)
 
     def _completed(self, settings: dict[str, Any]) -> dict[str, Any]:
         classifies = isinstance(settings["head"], Classifier)
         if self.unit_words is None and not classifies:  # similarity depends on the lengths of word vectors
             settings["unit_words"] = False
+        if self.learning_rate is None and self.preset == "small" and not classifies:
+            settings["learning_rate"] = 3e-4
         if settings["metric"] is None:
             # The accuracy does not weight classes, the loss does.
             plain = classifies and settings["head"].class_weight is None

@@ -378,11 +378,11 @@ class NeuralEncoder(CoreEncoder):
             raise ValueError("encode: normalize is for NumPy arrays alone")
         if options.get("precision") not in (None, "float32", "float16") or options.get("truncate_dim"):
             raise ValueError("encode: normalize='halves' is for all dimensions in float32 or float16")
-        return normalized_parts(super().encode(sentences, *args, **options), self._pooled_dim())
+        return normalized_parts(super().encode(sentences, *args, **options), self._pooled_dims())
 
-    def _pooled_dim(self) -> int:
-        """Dimensions of one pooled vector."""
-        return self.dim
+    def _pooled_dims(self) -> list[int]:
+        """Dimensions of each pooled vector."""
+        return [self.dim]
 
     def _facts(self) -> dict[str, str]:
         facts = super()._facts()

@@ -33,6 +33,7 @@ __all__ = [
 _NEW = (
     *("head", "sparse_rows", "boundaries", "orthogonal", "max_minutes", "validation_fraction", "anchor"),
     "layer_norm",
+    "word_sum",
 )
 # Parameters that older files lack.
 _LATER = frozenset(
@@ -220,9 +221,11 @@ def restore_state(encoder: Any, state: dict[str, Any]) -> None:
     """Sets the attributes of a pickle, and makes the encoder in C++."""
     state = current_names(state)
     device, weights = state.pop("_network_device", "cpu"), state.pop("_word_weights", "auto")
-    vars(encoder).update(state)
+    defaults = {name: value for name, value in encoder._defaults().items() if name != "vectors"}
+    vars(encoder).update({**defaults, **state})  # earlier versions lack parameters
     if (params := state.get("_fitted_params")) is None:
         return
+    params = {**defaults, **params}
     now = encoder.get_params(deep=False)
     head = encoder._trained_head
     if device != "cpu":
@@ -234,8 +237,10 @@ def restore_state(encoder: Any, state: dict[str, Any]) -> None:
     encoder.set_params(**params)
     if not isinstance(weights, str):
         _keep_unit_words(encoder, weights)
+    if isinstance(encoder.network, CppModule):
+        _keep_sizes(encoder, json.loads(encoder._core_network(encoder.network, head=False).config()))
     words = state.get("_fitted_vectors") or encoder._word_vectors
     encoder._adopt(
         encoder.network, encoder.vocabulary_, encoder._fitted_tokenizer, words, weights=weights, head=head
     )
-    encoder.set_params(**now)
+    encoder.set_params(**{name: value for name, value in now.items() if not is_still(value, params[name])})

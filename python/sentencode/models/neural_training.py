@@ -32,6 +32,11 @@ from .transfer import copy_weights, frozen_names, word_tables
 
 __all__ = ["check_options", "trained_encoder"]
 
+_FEW = 2_000  # examples, of which a classifier needs all: none are held out unless a parameter asks for it
+_VALIDATION = (
+    *("validation_fraction", "validate_every", "validate_first", "metric", "stop_after", "decay"),
+    "reload_best",
+)
 _INTERVALS = 20, 500  # least and most steps between validations, if that is "auto"
 
 
@@ -89,6 +94,8 @@ class EncoderTraining:
         self.encoder, self.name, self.settings = encoder, type(encoder).__name__, encoder.settings()
         self.init, self.freeze, self.stop, self.show = init, freeze, stop, show
         self.valid, self.fraction = self._validation(valid)
+        default = type(encoder)._defaults()
+        self.asked = not isinstance(valid, str) or any(getattr(encoder, n) != default[n] for n in _VALIDATION)
         if stop not in (None, "now"):
             raise ValueError(f"stop must be None or 'now', got {stop!r:.40}")
         if stop == "now" and trainer["checkpoints"] is None:
@@ -194,9 +201,9 @@ class EncoderTraining:
             0 if valid is None else len(valid),
         )
         head = self.task.head if isinstance(self.task, Supervised) else None
-        if valid is not None and isinstance(head, Classifier):
+        if isinstance(head, Classifier) and (valid is not None or head.class_weight is None):
             classes, counts = np.unique(np.asarray(train.labels), return_counts=True)
-            report.majority = float(np.mean(valid.labels == classes[counts.argmax()]))
+            report.majority = float(np.mean((valid or train).labels == classes[counts.argmax()]))
         if valid is not None and not self.options["validate_first"]:
             report.untrained = trainer.evaluate()[0]
         trainer.add_callback(report)
@@ -246,7 +253,10 @@ class EncoderTraining:
                     raise
                 raise ValueError(f"valid: {error}") from error
         head = task.head if isinstance(task, Supervised) else None
-        options = {"stratify": isinstance(head, Classifier), "blocks": head is None}
+        classifies = isinstance(head, Classifier)
+        if classifies and len(train) < _FEW and not self.asked:
+            return train, None
+        options = {"stratify": classifies, "blocks": head is None}
         split = held_out(train, self.fraction, seed=self.settings["seed"], **options)
         return (train, None) if split is None else split
 

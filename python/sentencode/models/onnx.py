@@ -248,6 +248,13 @@ class _Graph:
         self.is_word = self("Unsqueeze", self("LessOrEqual", positions, end), self.ints(2))
         self.lengths = self("Add", self.lengths, self.constant(np.float32(2)))
 
+    def word_sum(self, features: int) -> str:
+        """Sum of the first dimensions of the words, divided by the square root of their number."""
+        words = self("Slice", self.x, self.ints(0), self.ints(features), self.ints(2))
+        total = self("ReduceSum", self("Where", self.is_word, words, self.zero), self.ints(1), keepdims=0)
+        count = self("Max", self.lengths, self.constant(np.float32(1)))
+        return str(self("Div", total, self("Sqrt", count)))
+
     def pooled(self, h: str, pooling: str, mask: str | None = None) -> str:
         """Mean and maximum of the states of the words, or of a mask [B, T, 1]; zero if there are none."""
         mask = mask or self.is_word
@@ -311,15 +318,18 @@ def _sum(g: _Graph, parts: dict[str, Any], o: dict[str, Any]) -> str:
 
 def _generalized_pooling(g: _Graph, parts: dict[str, Any], o: dict[str, Any]) -> str:
     """GeneralizedPoolingNetwork: stacked LSTMs, and attention or another pooling."""
+    words = [g.word_sum(o["features"])] if o["word_sum"] else []
     if o["boundaries"]:
         g.bound(parts["boundaries"])
     h, last = g.stack(g.x, parts, o["shortcuts"])
     if o["pooling"] == "last":
-        return g.embedding(last)
-    if "pooling.hidden.weight" not in parts:
-        return g.embedding(g.pooled(h, o["pooling"]))
-    v = g.heads(h, parts, "pooling", o["heads"], o["attention_activation"])
-    return g.embedding(g("Reshape", v, g.ints(0, -1)))
+        v = last
+    elif "pooling.hidden.weight" not in parts:
+        v = g.pooled(h, o["pooling"])
+    else:
+        v = g.heads(h, parts, "pooling", o["heads"], o["attention_activation"])
+        v = g("Reshape", v, g.ints(0, -1))
+    return g.embedding(g("Concat", v, *words, axis=1))
 
 
 def _translation(g: _Graph, parts: dict[str, Any], o: dict[str, Any]) -> str:

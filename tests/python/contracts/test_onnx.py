@@ -83,8 +83,9 @@ POOLING = {
     "reference, all shortcuts": {"preset": "reference", "layers": 3, "shortcuts": "all"},
     "no shortcuts, trained words": {"shortcuts": "none", "trainable_words": True},
     "scalars": {"pooling": "scalar", "attention_activation": "tanh"},
-    "maximum": {"pooling": "mean_max", "boundaries": True},
+    "maximum": {"pooling": "mean_max", "boundaries": True, "word_sum": True},
     "last": {"pooling": "last", "boundaries": True},
+    "characters, sum of words": {"characters": True, "word_sum": True},
 }
 
 

@@ -240,6 +240,33 @@ def test_few_examples_are_all_trained_on():
     assert not few.history_.validations
 
 
+@pytest.mark.parametrize(
+    ("change", "fit", "head", "validates"),
+    [
+        ({}, {}, None, False),
+        ({}, {"valid": 0.2}, None, True),
+        ({"validation_fraction": 0.2}, {}, None, True),
+        ({"stop_after": 3}, {}, None, True),
+        ({"validate_every": 5}, {}, None, True),
+        ({"metric": "loss"}, {}, None, True),
+        ({}, {}, "RowRegression", True),
+    ],
+)
+def test_classifiers_of_few_examples_learn_from_all(change, fit, head, validates):
+    encoder = se.GeneralizedPooling(VECTORS, head=head, **NETWORK, max_steps=10, **change)
+    targets = (
+        LABELS if head is None else np.eye(2, dtype=np.float32)[[int(label == "yes") for label in LABELS]]
+    )
+    assert bool(encoder.fit(SENTENCES, targets, **fit).history_.validations) == validates
+
+
+def test_classifiers_of_2000_examples_hold_a_tenth_out():
+    for count, validates in ((1_999, False), (2_000, True)):
+        texts, labels = (9 * SENTENCES)[:count], (9 * LABELS)[:count]
+        encoder = se.GeneralizedPooling(VECTORS, **NETWORK, max_steps=2).fit(texts, labels)
+        assert bool(encoder.history_.validations) == validates
+
+
 @pytest.mark.parametrize("kind", [se.MeanMaxAAE, se.RNNCNN, se.SkipThoughts, se.FastSent, se.CompositeCNN])
 def test_text_is_held_out_too(kind):
     small = {se.MeanMaxAAE: {"hidden": 6, "heads": 2}, se.FastSent: {}}.get(kind, {"hidden": 6})
@@ -261,16 +288,15 @@ def test_fit_says_what_it_does_and_how_good_it_is(capsys, tmp_path, monkeypatch)
     fitted(fit={**fit, "checkpoints": tmp_path}, max_epochs=2)
     shown = capsys.readouterr().err
     assert "GeneralizedPooling: 192 examples, 48 for validation; up to 24 steps, about " in shown
-    assert (
-        f"; checkpoints in {tmp_path}: the same call continues a stopped run; a classifier of so few" in shown
-    )
+    assert f"; checkpoints in {tmp_path}: the same call continues a stopped run\n" in shown
     assert "GeneralizedPooling: validation accuracy " in shown
     assert " (majority class 0.5), the best of 2 validations; 24 steps, " in shown
     fitted(fit={**fit, "valid": None}, max_epochs=1)
     shown = capsys.readouterr().err
     assert "240 examples; up to 15 steps, about" in shown
     assert "no checkpoints: checkpoints=FOLDER makes a stopped run continue\n" in shown
-    assert "training loss" in shown
+    assert "GeneralizedPooling: training accuracy 0." in shown
+    assert " (majority class 0.5), not validated: valid=0.1 holds examples out; 15 steps" in shown
     autoencoder = se.MeanMaxAAE(VECTORS, preset="paper", hidden=6, heads=2, max_steps=3, device="cpu")
     autoencoder.fit(SENTENCES, valid=0.1, show_progress_bar=True)
     assert " (untrained " in capsys.readouterr().err
@@ -283,7 +309,7 @@ def test_who_sees_messages(interactive, capsys, monkeypatch):
     fit = {"callbacks": [Slow(0.02)]}
     fitted(fit=fit, max_epochs=1)
     shown = capsys.readouterr().err
-    assert ("GeneralizedPooling: training loss" in shown) == interactive
+    assert ("GeneralizedPooling: training accuracy" in shown) == interactive
     assert ("train:" in shown) == interactive
     fitted(fit={**fit, "show_progress_bar": False}, max_epochs=1)
     monkeypatch.setattr(progress, "DELAY", 60)
@@ -294,7 +320,7 @@ def test_who_sees_messages(interactive, capsys, monkeypatch):
 def test_the_logger_gets_messages(caplog):
     with caplog.at_level(logging.INFO, "sentencode"):
         fitted(max_epochs=1)
-    assert "GeneralizedPooling: training loss" in caplog.text
+    assert "GeneralizedPooling: training accuracy" in caplog.text
 
 
 def test_terminals_and_notebooks_are_interactive(monkeypatch, capsys):
@@ -428,6 +454,7 @@ def test_no_better_than_the_majority_class():
     options = {"fit": {"valid": (SENTENCES[::5], skewed[::5])}, "max_epochs": 1, "learning_rate": 1e-5}
     assert kinds(SENTENCES, skewed, **options, seed=1) == {errors.MajorityWarning}
     assert kinds(fit={"valid": 0.2}) == set()
+    assert kinds(SENTENCES, skewed, max_epochs=4, learning_rate=1e-5, seed=1) == {errors.MajorityWarning}
 
 
 def test_weighted_classes_are_validated_by_the_weighted_loss():
@@ -438,7 +465,8 @@ def test_weighted_classes_are_validated_by_the_weighted_loss():
 
 def test_a_rate_that_is_too_high():
     for rate in (1.0, 30.0):
-        assert kinds(learning_rate=rate, clip_norm=None) == {errors.LearningRateWarning}
+        seen = kinds(learning_rate=rate, clip_norm=None)
+        assert seen - {errors.MajorityWarning} == {errors.LearningRateWarning}
     with pytest.warns(
         errors.LearningRateWarning, match=r"was 0.7\d* at the start, then up to 1\.\d*, and is 0"
     ):
@@ -452,6 +480,7 @@ def test_stopped_while_still_improving():
     with pytest.warns(errors.StillImprovingWarning, match=r"validation loss .*: give max_steps=120"):
         fitted(fit={"valid": 0.2}, learning_rate=1e-3, max_steps=60, validate_every=10, metric="loss")
     assert kinds(fit={"valid": 0.2}, metric="loss", max_epochs=40, learning_rate=0.05) == set()
+    assert kinds(learning_rate=1e-2, max_epochs=12) == set()  # all of the training examples are learnt
 
 
 def steps(losses):

@@ -40,6 +40,10 @@ VARIANTS = {
         f"{pooling}, boundaries": {"pooling": pooling, "boundaries": True}
         for pooling in ("generalized", "last")
     },
+    **{
+        f"{pooling}, sum of words": {"pooling": pooling, "boundaries": pooling == "mean_max", "word_sum": True}
+        for pooling in ("scalar", "mean_max")
+    },
 }
 each_variant = pytest.mark.parametrize("name", VARIANTS)
 LENGTHS = torch.tensor([5, 2, 4, 1])
@@ -85,7 +89,7 @@ def test_embeddings_and_gradients_equal_the_twins(name):
         )
 
 
-@pytest.mark.parametrize("name", ["generalized", "scalar", "max"])
+@pytest.mark.parametrize("name", ["generalized", "scalar", "max", "mean_max, sum of words"])
 def test_gradcheck(name):
     mine, _ = pair(name)
     x = inputs().requires_grad_()
@@ -103,7 +107,7 @@ def test_an_embedding_depends_only_on_its_sentence(name):
 
 
 def test_a_sentence_without_words_has_a_row_of_zeros_where_words_are_summed():
-    for name in ("generalized", "scalar", "mean", "max"):
+    for name in ("generalized", "scalar, sum of words", "mean", "max"):
         mine, _ = pair(name)
         assert mine.encode(inputs()[:1], torch.tensor([0])).abs().sum() == 0
 
@@ -117,12 +121,12 @@ def test_attention_weights_reproduce_the_embedding(name):
     x, lengths = theirs.bounded(x, LENGTHS)
     h, _ = theirs.states(x, lengths)
     rows = (a * h[:, None]).sum(2).flatten(1)
-    torch.testing.assert_close(rows, mine.encode(inputs(), LENGTHS))
+    torch.testing.assert_close(rows, mine.encode(inputs(), LENGTHS)[:, : rows.shape[1]])
     there = torch.arange(x.shape[1]) < lengths[:, None]
     assert a.transpose(1, 2)[~there].abs().sum() == 0
 
 
-@pytest.mark.parametrize("pooling", ["generalized", "scalar"])
+@pytest.mark.parametrize("pooling", ["generalized", "scalar", "scalar, sum of words"])
 @pytest.mark.parametrize("penalty", ["parameters", "attention", "embeddings"])
 @pytest.mark.parametrize("batch_distance", [False, True])
 def test_penalties_are_added_to_the_loss_of_each_example(pooling, penalty, batch_distance):
@@ -545,21 +549,57 @@ def test_files(tmp_path):
         assert again.fingerprint() == encoder.fingerprint()
 
 
-@pytest.mark.parametrize("preset", ["paper", "reference"])
-def test_files_that_know_neither_boundaries_nor_orthogonal_weights(tmp_path, preset):
-    encoder = fitted(preset=preset, boundaries=False, orthogonal=False)
+NEWER = ("boundaries", "orthogonal", "word_sum")
+
+
+@pytest.mark.parametrize("preset", ["paper", "reference", "small"])
+def test_files_without_newer_options(tmp_path, preset):
+    encoder = fitted(preset=preset, **dict.fromkeys(NEWER, False))
     encoder.save(tmp_path / "model")
     header, body = saved_files.parts((tmp_path / "model").read_bytes())
     metadata = header["__metadata__"]
     config, params = json.loads(metadata["config"]), json.loads(metadata["params"])
-    for name in ("boundaries", "orthogonal"):
+    for name in NEWER:
         del config["network"][name], params["params"][name]
     metadata.update(config=json.dumps(config), params=json.dumps(params))
     (tmp_path / "old").write_bytes(saved_files.with_checksums(header, body))
     old = se.load(tmp_path / "old")
-    assert (old.boundaries, old.orthogonal) == (False, False)
+    assert [getattr(old, name) for name in NEWER] == [False] * 3
     assert old.fingerprint() == encoder.fingerprint()
     np.testing.assert_array_equal(old.encode(["the dog sat"]), encoder.encode(["the dog sat"]))
+
+
+def test_pickles_without_newer_options():
+    encoder = fitted(preset="small", **dict.fromkeys(NEWER, False))
+    state = pickle.loads(pickle.dumps(encoder)).__getstate__()
+    for name in NEWER:
+        del state[name], state["_network"]._config[name]
+    state["_fitted_params"] = {k: v for k, v in state["_fitted_params"].items() if k not in NEWER}
+    old = object.__new__(se.GeneralizedPooling)
+    old.__setstate__(state)
+    assert old.word_sum is False  # the preset's is True
+    np.testing.assert_array_equal(old.encode(["the dog sat"]), encoder.encode(["the dog sat"]))
+    assert old.fingerprint() == encoder.fingerprint()
+
+
+def test_the_default_appends_the_sum_of_the_words():
+    encoder = se.GeneralizedPooling(VECTORS, hidden=4, max_steps=2, device="cpu").fit(PAIRS, LABELS)
+    vectors = [row / np.linalg.norm(row) for row in VECTORS.matrix(["the", "dog"])]
+    row = encoder.encode(["the dog"])[0]
+    assert len(row) == encoder.dim == 2 * 8 + VECTORS.dim
+    np.testing.assert_allclose(row[16:], sum(vectors) / 2**0.5, rtol=1e-5)
+    halves = encoder.encode(["the dog"], normalize="halves")[0]
+    lengths = [np.linalg.norm(part) for part in np.split(halves, [8, 16])]
+    np.testing.assert_allclose(lengths, 1, rtol=1e-6)
+    assert not se.GeneralizedPooling(VECTORS, preset="paper").settings()["word_sum"]
+
+
+def test_heads_that_compare_embeddings_have_a_small_rate():
+    def rate(**options):
+        return se.GeneralizedPooling(VECTORS, **options).settings()["learning_rate"]
+
+    assert (rate(), rate(head="Triplet"), rate(head="Triplet", learning_rate=0.1)) == (1e-3, 3e-4, 0.1)
+    assert rate(head="Triplet", preset="paper") == 4e-4
 
 
 def test_the_least_rate_of_a_preset_is_relative():

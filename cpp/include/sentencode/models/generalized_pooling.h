@@ -42,6 +42,7 @@ struct GeneralizedPoolingOptions {
   bool boundaries = false;
   bool orthogonal = false;
   SentencePooling pooling = SentencePooling::mean_max;
+  bool word_sum = false;
   std::int64_t heads = 3;               // I
   std::int64_t attention_hidden = 128;  // d_a
   nn::Activation attention_activation = nn::Activation::relu;
@@ -50,7 +51,8 @@ struct GeneralizedPoolingOptions {
   double margin = 1;  // lambda
   bool batch_distance = false;
 
-  static constexpr std::string_view kLater[] = {"boundaries", "orthogonal"};  // may be missing in files
+  static constexpr std::string_view kLater[] = {"boundaries", "orthogonal",
+                                                "word_sum"};  // may be missing in files
 };
 
 template <OptionsOf<GeneralizedPoolingOptions> Options, typename Visit>
@@ -81,6 +83,9 @@ void for_options(Options& of, const Visit& visit) {
   visit("pooling", of.pooling,
         {"\"generalized\": attention with vectors as weights; \"scalar\": with scalars (Lin et al. 2017); "
          "\"mean\", \"max\", \"mean_max\", or \"last\", the last state of each direction."});
+  visit("word_sum", of.word_sum,
+        {"Appends the sum of the word vectors, divided by the square root of their number, to the pooled "
+         "states."});
   visit("heads", of.heads, at_least(1, "Heads of the attention."));
   visit("attention_hidden", of.attention_hidden,
         at_least(1, "Hidden units of the attention: of each head, or with scalars of all heads together."));
@@ -136,7 +141,8 @@ class GeneralizedPoolingNetwork : public SentenceNetwork {
   };
   // Their arguments are `bounded`.
   States states(const Sequences& sentences) const;
-  at::Tensor pooled(const States& states, const Sequences& sentences) const;  // [B, dim]
+  at::Tensor pooled(const States& states, const Sequences& sentences) const;  // [B, I 2 d], for example
+  at::Tensor embedding(const at::Tensor& pooled, const Sequences& sentences) const;  // [B, dim]; not bounded
 
   GeneralizedPoolingOptions options_;
   at::Tensor boundaries_;  // [2, E + character features]; undefined for none
