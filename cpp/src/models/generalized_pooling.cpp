@@ -121,9 +121,9 @@ Tensor GeneralizedPoolingNetwork::pooled(const States& states, const Sequences& 
 
 Tensor GeneralizedPoolingNetwork::embedding(const Tensor& v, const Sequences& sentences) const {
   if (!options_.word_sum) return v;
-  const Tensor words = sentences.x.narrow(2, 0, options_.features);                    // [B, T, E]
-  const Tensor count = sentences.lengths.clamp_min(1).unsqueeze(1).to(words.dtype());  // [B, 1]
-  return at::cat({v, words.sum(1) / count.sqrt()}, 1);                                 // [B, dim]
+  const Tensor words = sentences.x.narrow(2, 0, options_.features);                      // [B, T, E]
+  const Tensor count = sentences.lengths.clamp_min(1).unsqueeze(1).to(words.options());  // [B, 1]
+  return at::cat({v, words.sum(1) / count.sqrt()}, 1);                                   // [B, dim]
 }
 
 Tensor GeneralizedPoolingNetwork::encode(const Sequences& sentences) {

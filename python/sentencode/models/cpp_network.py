@@ -134,6 +134,12 @@ class CppNetwork(CppModule):
             config[name] = tuple(value) if isinstance(value, list) else value
         super().__init__(getattr(_nn, self._cpp_name), **config)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Earlier versions lack options.
+        empty = inspect.Parameter.empty
+        known = {n: option.default for n, option in self.options.items() if option.default is not empty}
+        super().__setstate__({**state, "_config": {**known, **state["_config"]}})
+
     @property
     def dim(self) -> int:
         """Dimensions of a sentence embedding."""

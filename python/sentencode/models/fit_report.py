@@ -18,7 +18,7 @@ from ..training.advice import raised_loss, recent_gain
 
 __all__ = ["FitReport"]
 
-_LEARNT = 0.95  # accuracy on the training examples from which a lower training loss promises nothing
+_LEARNT = 0.95  # accuracy on training examples above which more training may not make the model better
 
 
 @dataclass
@@ -33,8 +33,9 @@ class FitReport(Callback):
         folder: Folder of the checkpoints, or None.
         train: Number of training examples.
         valid: Number of validation examples.
+        classifies: Whether the head is a classifier.
         majority: Accuracy of always predicting the most frequent class, on the validation examples, or if
-            there are none, on the training examples; NaN: it is no classifier, or classes have weights.
+            there are none, on the training examples, unless classes have weights. NaN: unknown.
         untrained: Validation loss before the training; NaN: unknown.
     """
 
@@ -45,6 +46,7 @@ class FitReport(Callback):
     folder: str | None
     train: int
     valid: int
+    classifies: bool = False
     majority: float = math.nan
     untrained: float = math.nan
     begin: float = field(default_factory=time.perf_counter)
@@ -123,9 +125,11 @@ class FitReport(Callback):
             compared = "" if math.isnan(other) else f" ({name} {other:.4g})"
             best = (max if higher else min)(finite)
             text = f"validation {metric} {best:.4g}{compared}, the best of {len(scores):,} validations"
-        elif not math.isnan(accuracy := _training_accuracy(trainer.history)):
+        elif not math.isnan(accuracy := self._training_accuracy(trainer.history)[0]):
             compared = "" if math.isnan(self.majority) else f" (majority class {self.majority:.4g})"
-            text = f"training accuracy {accuracy:.4g}{compared}, not validated: valid=0.1 holds examples out"
+            text = (
+                f"training accuracy {accuracy:.4g}{compared}, not validated (validation_fraction=0.1 would)"
+            )
         elif history := trainer.history.steps:
             text = f"training loss {history[-1].loss:.4g} (first step {history[0].loss:.4g}), not validated"
         else:
@@ -140,12 +144,13 @@ class FitReport(Callback):
             metric: As in `result`.
         """
         history, settings, scores = trainer.history, self.settings, list(trainer._core.scores)
-        part, best = "training", _training_accuracy(history)
+        learnt, count = self._training_accuracy(history)
+        part, best = "training", learnt
         if scores:
-            part, best = "validation", math.nan
+            part, best, count = "validation", math.nan, self.valid
             if metric == "accuracy" and not np.isnan(scores).all():
                 best = float(np.nanmax(scores))
-        if (self.valid if scores else self.train) >= LEAST_VALIDATED and best <= self.majority:
+        if count >= LEAST_VALIDATED and best <= self.majority:
             _warn(
                 f"{self.name}: the {part} accuracy, {best:.3f}, is no better than always predicting "
                 f"the most frequent class, {self.majority:.3f}: try another learning_rate "
@@ -171,9 +176,9 @@ class FitReport(Callback):
             )
             return
         limit = self._limit(trainer)
-        if not scores and _training_accuracy(history) > _LEARNT:
+        if not scores and learnt > _LEARNT:
             return
-        untrained = self.untrained if metric == "loss" else self.majority
+        untrained = {"loss": self.untrained, "accuracy": self.majority}.get(metric, math.nan)
         if limit and (gain := recent_gain(history, scores, untrained)):
             what = f"validation {metric}" if scores else "training loss"
             _warn(
@@ -182,18 +187,19 @@ class FitReport(Callback):
                 StillImprovingWarning,
             )
 
+    def _training_accuracy(self, history: History) -> tuple[float, int]:
+        """A classifier's accuracy in the last fifth of the steps, or NaN; and how many examples they had."""
+        last = history.steps[-max(1, len(history.steps) // 5) :] if self.classifies else []
+        count = sum(step.examples for step in last)
+        right = sum(step.accuracy * step.examples for step in last)
+        return right / count if count else math.nan, count
+
     def _limit(self, trainer: Any) -> str | None:
         """The option that ended the training, if it is a limit."""
         if trainer.step < trainer.last_step:
             return "max_minutes" if self.settings["max_minutes"] and not trainer.stopped_early else None
         by_steps = self.settings["max_steps"] == trainer.last_step
         return "max_steps" if by_steps or self.settings["max_epochs"] is None else "max_epochs"
-
-
-def _training_accuracy(history: History) -> float:
-    """Mean accuracy of the last fifth of the steps; NaN where the model does not count."""
-    last = history.steps[-max(1, len(history.steps) // 5) :]
-    return float(np.mean([step.accuracy for step in last])) if last else math.nan
 
 
 def _warn(message: str, kind: type[TrainingWarning]) -> None:

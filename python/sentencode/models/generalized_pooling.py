@@ -197,7 +197,7 @@ class GeneralizedPooling(NeuralEncoder):
         ...     se.WordVectors.default(), head=se.Classifier(hidden=8), max_steps=40, learning_rate=0.01,
         ...     device="cpu", **small)
         >>> encoder.fit(pairs, labels).encode("a dog ran off").shape
-        (32,)
+        (180,)
         >>> encoder.predict([("a man sleeps", "a man runs")]).tolist()
         ['contradiction']
     """

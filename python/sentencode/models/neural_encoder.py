@@ -57,7 +57,8 @@ class NeuralEncoder(CoreEncoder):
             which may depend on the head.
         max_words: Maximal number of words of a sentence that encoding reads.
         device: "cpu", "cuda", ...; "auto": a GPU if there is one.
-        validation_fraction: Fraction of the data that `fit` holds out without `valid`. None: the preset's.
+        validation_fraction: Fraction of the data that `fit` holds out without `valid`. None: the preset's; a
+            classifier of fewer than 2,000 examples holds nothing out, unless `stop_after` needs it.
         head: Head whose loss replaces the network's: `se.Classifier()` or another head, its name, or a dict
             of its `kind` and options. None: the preset's, or no head.
         vocabulary: Words that have ids (autoencoders generate them). None: those of the training sentences.
@@ -76,7 +77,8 @@ class NeuralEncoder(CoreEncoder):
         **training: Fields of `sentencode.training.TrainingOptions`; its `epsilon` is `optimizer_epsilon`
             here, `save_every` of None is `validate_every`. Where a family learns from text, that is "auto" by
             default: an epoch, but at least 20 and at most 500 steps. `validate_first` of "auto" is True with
-            `init`, and with heads other than `Classifier`: what begins well does not become worse.
+            `init`, and with heads other than `Classifier`: what begins well does not become worse, if
+            examples are held out.
 
     Attributes:
         network: The network, a `torch.nn.Module`, once fitted. It cannot be replaced, but its weights can be
@@ -367,7 +369,7 @@ class NeuralEncoder(CoreEncoder):
             sentences: As in `Encoder.encode`.
             *args: As in `Encoder.encode`.
             normalize: None, or "halves": each pooled vector is divided by its length, as in the public code.
-                The length of a "mean_max" embedding is then √2.
+                The length of an embedding of two such vectors is then √2.
             **options: As in `Encoder.encode`.
         """
         if normalize is None:

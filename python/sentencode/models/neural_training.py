@@ -32,11 +32,7 @@ from .transfer import copy_weights, frozen_names, word_tables
 
 __all__ = ["check_options", "trained_encoder"]
 
-_FEW = 2_000  # examples, of which a classifier needs all: none are held out unless a parameter asks for it
-_VALIDATION = (
-    *("validation_fraction", "validate_every", "validate_first", "metric", "stop_after", "decay"),
-    "reload_best",
-)
+_FEW = 2_000  # examples: a classifier needs all of fewer, and holds nothing out unless it is told to
 _INTERVALS = 20, 500  # least and most steps between validations, if that is "auto"
 
 
@@ -94,8 +90,7 @@ class EncoderTraining:
         self.encoder, self.name, self.settings = encoder, type(encoder).__name__, encoder.settings()
         self.init, self.freeze, self.stop, self.show = init, freeze, stop, show
         self.valid, self.fraction = self._validation(valid)
-        default = type(encoder)._defaults()
-        self.asked = not isinstance(valid, str) or any(getattr(encoder, n) != default[n] for n in _VALIDATION)
+        self.holds_out = not isinstance(valid, str) or encoder.validation_fraction is not None
         if stop not in (None, "now"):
             raise ValueError(f"stop must be None or 'now', got {stop!r:.40}")
         if stop == "now" and trainer["checkpoints"] is None:
@@ -201,6 +196,7 @@ class EncoderTraining:
             0 if valid is None else len(valid),
         )
         head = self.task.head if isinstance(self.task, Supervised) else None
+        report.classifies = isinstance(head, Classifier)
         if isinstance(head, Classifier) and (valid is not None or head.class_weight is None):
             classes, counts = np.unique(np.asarray(train.labels), return_counts=True)
             report.majority = float(np.mean((valid or train).labels == classes[counts.argmax()]))
@@ -254,7 +250,7 @@ class EncoderTraining:
                 raise ValueError(f"valid: {error}") from error
         head = task.head if isinstance(task, Supervised) else None
         classifies = isinstance(head, Classifier)
-        if classifies and len(train) < _FEW and not self.asked:
+        if classifies and len(train) < _FEW and not (self.holds_out or self._need_validations()):
             return train, None
         options = {"stratify": classifies, "blocks": head is None}
         split = held_out(train, self.fraction, seed=self.settings["seed"], **options)
@@ -360,20 +356,24 @@ class EncoderTraining:
     def _check_validation(self) -> None:
         """Checks options that require validation data."""
         encoder = self.encoder
-        metric, decay, reload_best = encoder.metric, encoder.decay, encoder.reload_best
-        by_function = callable(metric)
+        metric, by_function = encoder.metric, callable(encoder.metric)
         if not (metric is None or by_function or checked_str("metric", metric) in ("loss", "accuracy")):
             again = ": files do not hold functions; set_params(metric=...)" if metric == "function" else ""
             raise ValueError(f"metric must be 'loss', 'accuracy' or a function, got {metric!r}{again}")
-        required = {
+        for name in () if self.validates else self._need_validations():
+            raise ValueError(
+                f"{name}={getattr(encoder, name)!r} needs validations: give fit valid=SENTENCES, or a "
+                "function as metric"
+            )
+
+    def _need_validations(self) -> list[str]:
+        """The parameters that have a value which needs validations."""
+        encoder = self.encoder
+        decay, reload_best = encoder.decay, encoder.reload_best
+        need = {
             "stop_after": bool(encoder.stop_after),
             "decay": decay is not None and checked_float("decay", decay, 0, 1, above=True) < 1,
             "reload_best": reload_best is not None and checked_bool("reload_best", reload_best),
-            "metric": not by_function and metric == "accuracy",
+            "metric": not callable(encoder.metric) and encoder.metric == "accuracy",
         }
-        for name, is_required in required.items():
-            if is_required and not self.validates:
-                raise ValueError(
-                    f"{name}={getattr(encoder, name)!r} needs validations: give fit valid=SENTENCES, or a "
-                    "function as metric"
-                )
+        return [name for name, needs in need.items() if needs]

@@ -248,10 +248,9 @@ class _Graph:
         self.is_word = self("Unsqueeze", self("LessOrEqual", positions, end), self.ints(2))
         self.lengths = self("Add", self.lengths, self.constant(np.float32(2)))
 
-    def word_sum(self, features: int) -> str:
-        """Sum of the first dimensions of the words, divided by the square root of their number."""
-        words = self("Slice", self.x, self.ints(0), self.ints(features), self.ints(2))
-        total = self("ReduceSum", self("Where", self.is_word, words, self.zero), self.ints(1), keepdims=0)
+    def word_sum(self) -> str:
+        """Sum of the words, divided by the square root of their number."""
+        total = self("ReduceSum", self("Where", self.is_word, self.x, self.zero), self.ints(1), keepdims=0)
         count = self("Max", self.lengths, self.constant(np.float32(1)))
         return str(self("Div", total, self("Sqrt", count)))
 
@@ -318,7 +317,7 @@ def _sum(g: _Graph, parts: dict[str, Any], o: dict[str, Any]) -> str:
 
 def _generalized_pooling(g: _Graph, parts: dict[str, Any], o: dict[str, Any]) -> str:
     """GeneralizedPoolingNetwork: stacked LSTMs, and attention or another pooling."""
-    words = [g.word_sum(o["features"])] if o["word_sum"] else []
+    words = [g.word_sum()] if o["word_sum"] else []
     if o["boundaries"]:
         g.bound(parts["boundaries"])
     h, last = g.stack(g.x, parts, o["shortcuts"])

@@ -85,7 +85,7 @@ POOLING = {
     "scalars": {"pooling": "scalar", "attention_activation": "tanh"},
     "maximum": {"pooling": "mean_max", "boundaries": True, "word_sum": True},
     "last": {"pooling": "last", "boundaries": True},
-    "characters, sum of words": {"characters": True, "word_sum": True},
+    "sum of words": {"pooling": "generalized", "word_sum": True, "penalty": "embeddings"},
 }
 
 

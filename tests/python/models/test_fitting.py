@@ -21,6 +21,7 @@ models = pytest.importorskip("sentencode.models")
 
 import sentencode as se
 from sentencode import errors, progress
+from sentencode.models.fit_report import FitReport
 from sentencode.models.held_out import held_out
 from sentencode.training import Callback, Examples
 from sentencode.training.advice import raised_loss, recent_gain
@@ -247,8 +248,8 @@ def test_few_examples_are_all_trained_on():
         ({}, {"valid": 0.2}, None, True),
         ({"validation_fraction": 0.2}, {}, None, True),
         ({"stop_after": 3}, {}, None, True),
-        ({"validate_every": 5}, {}, None, True),
-        ({"metric": "loss"}, {}, None, True),
+        ({"metric": "accuracy"}, {}, None, True),
+        ({"validate_every": 5}, {}, None, False),
         ({}, {}, "RowRegression", True),
     ],
 )
@@ -296,7 +297,7 @@ def test_fit_says_what_it_does_and_how_good_it_is(capsys, tmp_path, monkeypatch)
     assert "240 examples; up to 15 steps, about" in shown
     assert "no checkpoints: checkpoints=FOLDER makes a stopped run continue\n" in shown
     assert "GeneralizedPooling: training accuracy 0." in shown
-    assert " (majority class 0.5), not validated: valid=0.1 holds examples out; 15 steps" in shown
+    assert " (majority class 0.5), not validated (validation_fraction=0.1 would); 15 steps" in shown
     autoencoder = se.MeanMaxAAE(VECTORS, preset="paper", hidden=6, heads=2, max_steps=3, device="cpu")
     autoencoder.fit(SENTENCES, valid=0.1, show_progress_bar=True)
     assert " (untrained " in capsys.readouterr().err
@@ -449,6 +450,16 @@ def kinds(*examples, fit=(), **change):
     return {warning.category for warning in caught}
 
 
+def test_training_accuracies_count_examples_and_only_those_of_classifiers():
+    report = FitReport("", {}, False, 0, None, 20, 0, classifies=True)
+    parts = [(0.5, 30), (1.0, 10), (0.0, 10)]
+    history = History([Step(i + 1, 0, 1.0, a, 1e-3, 1.0, n, n, 0.1) for i, (a, n) in enumerate(parts)])
+    assert report._training_accuracy(history) == (0.0, 10)
+    assert report._training_accuracy(History(4 * history.steps)) == (0.5, 20)
+    report.classifies = False
+    assert np.isnan(report._training_accuracy(history)[0])
+
+
 def test_no_better_than_the_majority_class():
     skewed = ["yes" if i % 4 else "no" for i in range(len(SENTENCES))]
     options = {"fit": {"valid": (SENTENCES[::5], skewed[::5])}, "max_epochs": 1, "learning_rate": 1e-5}
@@ -474,13 +485,16 @@ def test_a_rate_that_is_too_high():
     assert kinds() == set()
 
 
-def test_stopped_while_still_improving():
+def test_stopped_while_still_improving(monkeypatch):
     with pytest.warns(errors.StillImprovingWarning, match=r"training loss .*: give max_epochs=16"):
         fitted(learning_rate=3e-3)
     with pytest.warns(errors.StillImprovingWarning, match=r"validation loss .*: give max_steps=120"):
         fitted(fit={"valid": 0.2}, learning_rate=1e-3, max_steps=60, validate_every=10, metric="loss")
     assert kinds(fit={"valid": 0.2}, metric="loss", max_epochs=40, learning_rate=0.05) == set()
-    assert kinds(learning_rate=1e-2, max_epochs=12) == set()  # all of the training examples are learnt
+    learnt = {"learning_rate": 3e-3, "max_epochs": 12}  # nearly all of the training examples
+    assert kinds(**learnt) == set()
+    monkeypatch.setattr("sentencode.models.fit_report._LEARNT", 2.0)
+    assert kinds(**learnt) == {errors.StillImprovingWarning}
 
 
 def steps(losses):
