@@ -222,17 +222,18 @@ class GeneralizedPooling(NeuralEncoder):
         return [width] * ((self.dim - words) // width) + [words] * bool(words)
 
     def _completed(self, settings: dict[str, Any]) -> dict[str, Any]:
-        classifies = isinstance(settings["head"], Classifier)
+        given, classifies = self.get_params(deep=False), isinstance(settings["head"], Classifier)
         if self.unit_words is None and not classifies:  # similarity depends on the lengths of word vectors
             settings["unit_words"] = False
-        if self.learning_rate is None and self.preset == "small" and not classifies:
+        if given["learning_rate"] is None and self.preset == "small" and not classifies:
             settings["learning_rate"] = 3e-4
         if settings["metric"] is None:
             # The accuracy does not weight classes, the loss does.
             plain = classifies and settings["head"].class_weight is None
             settings["metric"] = "accuracy" if plain else "loss"
-        chosen = self.get_params(deep=False)["least_rate"]
-        if chosen is None and settings["least_rate"] is not None:  # the preset's, for its learning rate
+        if (
+            given["least_rate"] is None and settings["least_rate"] is not None
+        ):  # the preset's, for its learning rate
             settings["least_rate"] *= settings["learning_rate"] / self._presets[self.preset]["learning_rate"]
         return settings
 
