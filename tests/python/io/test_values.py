@@ -111,7 +111,7 @@ WRONG = {
     "a head of other embeddings": (
         "GeneralizedPooling",
         lambda config, params: config["head"].update(features=2**62),
-        "features must be 12",
+        "features must be 16",
     ),
 }
 
