@@ -127,9 +127,7 @@ class FitReport(Callback):
             text = f"validation {metric} {best:.4g}{compared}, the best of {len(scores):,} validations"
         elif not math.isnan(accuracy := self._training_accuracy(trainer.history)[0]):
             compared = "" if math.isnan(self.majority) else f" (majority class {self.majority:.4g})"
-            text = (
-                f"training accuracy {accuracy:.4g}{compared}, not validated (validation_fraction=0.1 would)"
-            )
+            text = f"training accuracy {accuracy:.4g}{compared}, not validated"
         elif history := trainer.history.steps:
             text = f"training loss {history[-1].loss:.4g} (first step {history[0].loss:.4g}), not validated"
         else:

@@ -231,9 +231,8 @@ class GeneralizedPooling(NeuralEncoder):
             # The accuracy does not weight classes, the loss does.
             plain = classifies and settings["head"].class_weight is None
             settings["metric"] = "accuracy" if plain else "loss"
-        if (
-            given["least_rate"] is None and settings["least_rate"] is not None
-        ):  # the preset's, for its learning rate
+        if given["least_rate"] is None and settings["least_rate"] is not None:
+            # The preset's, for its learning rate.
             settings["least_rate"] *= settings["learning_rate"] / self._presets[self.preset]["learning_rate"]
         return settings
 

@@ -32,7 +32,7 @@ from .transfer import copy_weights, frozen_names, word_tables
 
 __all__ = ["check_options", "trained_encoder"]
 
-_FEW = 2_000  # examples: a classifier needs all of fewer, and holds nothing out unless it is told to
+_FEW = 2_000  # examples; with fewer, a classifier is trained on all, unless parameters need validations
 _INTERVALS = 20, 500  # least and most steps between validations, if that is "auto"
 
 
@@ -199,7 +199,9 @@ class EncoderTraining:
         report.classifies = isinstance(head, Classifier)
         if isinstance(head, Classifier) and (valid is not None or head.class_weight is None):
             classes, counts = np.unique(np.asarray(train.labels), return_counts=True)
-            report.majority = float(np.mean((valid or train).labels == classes[counts.argmax()]))
+            report.majority = float(
+                np.mean((train if valid is None else valid).labels == classes[counts.argmax()])
+            )
         if valid is not None and not self.options["validate_first"]:
             report.untrained = trainer.evaluate()[0]
         trainer.add_callback(report)
@@ -360,11 +362,12 @@ class EncoderTraining:
         if not (metric is None or by_function or checked_str("metric", metric) in ("loss", "accuracy")):
             again = ": files do not hold functions; set_params(metric=...)" if metric == "function" else ""
             raise ValueError(f"metric must be 'loss', 'accuracy' or a function, got {metric!r}{again}")
-        for name in () if self.validates else self._need_validations():
-            raise ValueError(
-                f"{name}={getattr(encoder, name)!r} needs validations: give fit valid=SENTENCES, or a "
-                "function as metric"
-            )
+        for name in self._need_validations():
+            if not self.validates:
+                raise ValueError(
+                    f"{name}={getattr(encoder, name)!r} needs validations: give fit valid=SENTENCES, or a "
+                    "function as metric"
+                )
 
     def _need_validations(self) -> list[str]:
         """The parameters that have a value which needs validations."""

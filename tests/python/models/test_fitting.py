@@ -297,7 +297,7 @@ def test_fit_says_what_it_does_and_how_good_it_is(capsys, tmp_path, monkeypatch)
     assert "240 examples; up to 15 steps, about" in shown
     assert "no checkpoints: checkpoints=FOLDER makes a stopped run continue\n" in shown
     assert "GeneralizedPooling: training accuracy 0." in shown
-    assert " (majority class 0.5), not validated (validation_fraction=0.1 would); 15 steps" in shown
+    assert " (majority class 0.5), not validated; 15 steps" in shown
     autoencoder = se.MeanMaxAAE(VECTORS, preset="paper", hidden=6, heads=2, max_steps=3, device="cpu")
     autoencoder.fit(SENTENCES, valid=0.1, show_progress_bar=True)
     assert " (untrained " in capsys.readouterr().err
