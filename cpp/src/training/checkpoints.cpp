@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "io/file_lock.h"
+#include "json_depth.h"
 #include "nn/saved_tensors.h"
 #include "sentencode/error.h"
 #include "sentencode/io/atomic_file.h"
@@ -82,6 +83,7 @@ Checkpoint head_of(const SafeTensors& file) {
   ST_CHECK(error == std::errc() && end == step.data() + step.size() && head.step >= 0, FormatError,
            file.path(), ": step must be a number, got '", step, "'");
   head.state = value_of(file, "state");
+  check_json_depth(head.state, concat(file.path(), ": state"));
   return head;
 }
 

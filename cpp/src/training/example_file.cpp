@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "json_depth.h"
 #include "sentencode/error.h"
 #include "sentencode/io/sha256.h"
 #include "sentencode/parallel.h"
@@ -109,6 +110,7 @@ std::shared_ptr<const ExampleFile> ExampleFile::of(std::shared_ptr<const SafeTen
   examples->key();
   if (verify) examples->verify();
 
+  check_json_depth(examples->config(), concat(source, ": config"));
   const json config = json::parse(examples->config(), nullptr, false);
   ST_CHECK(config.is_object() && config.contains("fields") && config["fields"].is_array() &&
                !config["fields"].empty(),

@@ -55,6 +55,10 @@ TEST(Checkpoint, RefusesOtherFiles) {
   std::ofstream(path) << "nonsense";
   EXPECT_THROW(Checkpoint::read(path), FormatError);
   EXPECT_THROW(Checkpoint::read(folder.path("absent")), IoError);
+  Checkpoint deep = some(7);
+  deep.state = std::string(1000, '[') + std::string(1000, ']');
+  deep.write(path);
+  EXPECT_THROW_WITH(Checkpoint::read(path), FormatError, "state: its values are nested more than 512 times");
 }
 
 /// A copy of the file in which `from` is replaced by `to`, which has the same length.

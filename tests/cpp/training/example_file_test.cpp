@@ -68,6 +68,7 @@ TEST(ExampleFile, RefusesInvalidFiles) {
   refused({.by_length = {1, 0, 3}}, "'by_length': [2] is 3");
   refused({.labels = {1.0F}}, "'labels' must be F32 [3]");
   refused({.config = "{}"}, "config has no list of fields");
+  refused({.config = std::string(1000, '[')}, "config: its values are nested more than 512 times");
   refused({.config = R"({"fields":[{"name":"tokens"}]})"}, "size of its vocabulary");
   refused({.config = R"({"fields":[{"name":"other","vocabulary_size":3}]})"}, "has no tensor 'other.ids'");
   write_safetensors(folder.path("none"), {}, {{"format", "sentencode"}, {"kind", "SIF"}});
