@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["groups_of", "held_out_masks", "keys_of"]
+__all__ = ["groups_of", "held_out_masks", "key_of"]
 
 Numbers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -29,10 +28,9 @@ def groups_of(keys: Iterable[Hashable]) -> Numbers:
     return np.array([groups.setdefault(hash(key), len(groups)) for key in keys], np.int64)
 
 
-def keys_of(sides: Sequence[Sequence[Any]]) -> Iterator[Hashable]:
-    """Yield a key of each example, given columns of sentences, which are texts or lists of tokens."""
-    for row in zip(*sides, strict=True):
-        yield tuple(one if isinstance(one, str | bytes) else tuple(one) for one in row)
+def key_of(sentences: tuple[bytes, ...]) -> Hashable:
+    """Return the key of an example, given what is read of its sentences; pairs have no order."""
+    return tuple(sorted(sentences)) if len(sentences) == 2 else sentences
 
 
 def held_out_masks(

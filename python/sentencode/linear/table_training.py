@@ -63,6 +63,11 @@ def classes_of(y: Floats) -> tuple[Indices, Floats]:
     return y.argmax(axis=1), weights if weights.any() else np.ones_like(weights)
 
 
+def _rank(trial: Trial) -> tuple[float, float, int]:
+    """Of equal losses the same is chosen however threads run."""
+    return trial.loss, trial.word_dropout, trial.epochs
+
+
 class TableTraining:
     """Trials on the same examples.
 
@@ -140,6 +145,7 @@ class TableTraining:
                     run.result()
             finally:  # also if interrupted
                 self._stopped.set()
+                self.trials.sort(key=lambda trial: (trial.word_dropout, trial.epochs))
         self._stopped.clear()
         assert self.best is not None
         if refit and not self.is_late:
@@ -149,7 +155,7 @@ class TableTraining:
     def _offer(self, model: Best) -> None:
         with self._lock:
             self.trials.append(model.trial)
-            if self.best is None or model.trial.loss < self.best.trial.loss:
+            if self.best is None or _rank(model.trial) < _rank(self.best.trial):
                 self.best = model
 
     def _report(self, examples: int) -> None:

@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping
 from functools import partial
+from itertools import pairwise
 from typing import Any, Literal, NoReturn, cast
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy.typing as npt
 from .. import _core
 from ..checks import checked_bool, checked_float, checked_int
 from ..errors import NotFittedError
-from ..groups import groups_of, held_out_masks, keys_of
+from ..groups import groups_of, held_out_masks, key_of
 from ..labels import check_count, class_array, class_ids, scores
 from ..progress import progress, say
 from ..text.sides import is_empty, sides_of
@@ -384,13 +385,9 @@ class TrainedAverage(LinearEncoder):
                 + (": pairs and triples are tuples, as in [(first, second), ...]" if len(sides) == 1 else "")
             )
         n = len(sides[0])
-        if held_out_sides is None:
-            groups = groups_of(keys_of(sides))
-            splits = self._splits(labels if kind == "Classifier" else None, groups, fraction)
-        else:
+        if held_out_sides is not None:
             sides = [[*a, *b] for a, b in zip(sides, held_out_sides, strict=True)]
             labels = np.concatenate([labels, more])
-            splits = [(np.arange(n), np.arange(n, len(sides[0])))]
         # Elements of about 1, as the rate of the head and the tolerance of its fit expect.
         unit = 1.0
         if kind == "RowRegression":
@@ -399,6 +396,11 @@ class TrainedAverage(LinearEncoder):
 
         core = tokenizer.core(lowercase=not initial.cased)
         looked_up = [initial._core.lookup(core, tokenizer.prepare(side)) for side in sides]
+        if held_out_sides is None:
+            groups = groups_of(map(key_of, zip(*map(_bags, looked_up), strict=True)))
+            splits = self._splits(labels if kind == "Classifier" else None, groups, fraction)
+        else:
+            splits = [(np.arange(n), np.arange(n, len(sides[0])))]
         ids, rows = np.unique(np.concatenate([ids for ids, _ in looked_up]), return_inverse=True)
         listed = ids[ids < len(initial)]  # others have zero rows
         if len(listed) == 0:
@@ -554,3 +556,10 @@ class TrainedAverage(LinearEncoder):
         if not self.fitted:
             raise NotFittedError("this TrainedAverage has not been fitted: call fit with labelled sentences")
         return super()._described_model(card=card)
+
+
+def _bags(looked_up: tuple[Indices, Indices]) -> Iterator[bytes]:
+    """Yield what an average reads of each sentence: its words in any order."""
+    ids, offsets = looked_up
+    for begin, end in pairwise(offsets.tolist()):
+        yield np.sort(ids[begin:end]).tobytes()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ..groups import groups_of, held_out_masks
+from ..groups import groups_of, held_out_masks, key_of
 from ..training import Examples
 
 __all__ = ["held_out"]
@@ -72,7 +72,7 @@ def _groups(examples: Examples) -> Numbers:
     """Group of each example; of very many, each is a group of its own."""
     if len(examples) > _MOST_GROUPED:
         return np.arange(len(examples))
-    return groups_of(tuple(one[field].tobytes() for field in examples.fields) for one in examples)
+    return groups_of(key_of(tuple(one[field].tobytes() for field in examples.fields)) for one in examples)
 
 
 def _of_each_class(labels: Numbers, count: int, random: np.random.Generator) -> Numbers:

@@ -374,6 +374,36 @@ def test_few_examples_are_held_out_in_turn(monkeypatch):
     assert 0 not in itertools.chain(*held_out[-1])  # its class would be unknown
 
 
+@pytest.mark.parametrize("again", ["capitals", "spaces", "word order", "swapped pairs"])
+def test_held_out_examples_are_read_differently_from_those_of_training(again):
+    rng = np.random.default_rng(0)
+    words = [*VECTORS.words]
+    sentences = [" ".join(rng.choice(words, 6)) for _ in range(150)]
+    pairs = list(zip(sentences, sentences[::-1], strict=True))
+    others = {
+        "capitals": [text.upper() for text in sentences],
+        "spaces": [text + " " for text in sentences],
+        "word order": [" ".join(text.split()[::-1]) for text in sentences],
+        "swapped pairs": [(second, first) for first, second in pairs],
+    }[again]
+    labels = rng.integers(2, size=150).tolist()
+    first = pairs if again == "swapped pairs" else sentences
+    encoder = se.TrainedAverage(VECTORS, word_dropout=0).fit([*first, *others], labels * 2)
+    assert encoder.trial_.accuracy < 0.65  # labels are random
+
+
+def test_trials_do_not_depend_on_threads(monkeypatch):
+    sentences, y = opinions(300)
+    trials = []
+    for threads in (1, 2, 2, 2):
+        monkeypatch.setattr(table_training, "num_threads", lambda count=threads: count)
+        trials.append(se.TrainedAverage(VECTORS, max_epochs=4).fit(sentences, y).trials_)
+    assert all(repr(other) == repr(trials[0]) for other in trials)  # losses may be NaN
+    assert [(trial.word_dropout, trial.epochs) for trial in trials[0]] == sorted(
+        (trial.word_dropout, trial.epochs) for trial in trials[0]
+    )
+
+
 def test_losses_of_a_trial_are_means_over_the_parts():
     sentences, y = opinions(200)
     options = {"learning_rate": 0, "head_learning_rate": 0, "max_epochs": 1, "word_dropout": 0}
