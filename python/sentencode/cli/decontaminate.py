@@ -67,10 +67,14 @@ def run(options: argparse.Namespace) -> None:
         whole_file(options.out, follow_link=True) as file,
         progress(not options.quiet, NAME, "lines") as moved,
     ):
-        for line in clean(Corpus.from_files(files)):
-            file.write(f"{line}\n".encode())
-            if moved is not None and clean.seen % _LINES == 0:
-                moved(clean.seen, 0)
+        for i, path in enumerate(files):
+            file.write(b"\n" * (i > 0))  # documents end with a file, and with a blank line
+            for line in Corpus(path, keep_empty=True):
+                # A document whose sentences are all removed leaves a blank line more.
+                for kept in clean([line]) if line.strip() else [""]:
+                    file.write(f"{kept}\n".encode())
+                if moved is not None and clean.seen % _LINES == 0:
+                    moved(clean.seen, 0)
     print(f"{options.out}: {clean.seen - clean.removed:,} of {clean.seen:,} lines")
     for name, count in clean.by_task.most_common():
         print(f"{name}: {count:,} removed")

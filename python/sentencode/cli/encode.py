@@ -165,6 +165,10 @@ def _encode(options: argparse.Namespace, source: Path, target: Path) -> str:
     texts = [source, options.fit, options.calibrate]
     if options.calibrate is not None and options.ranges is None:
         raise UsageError("--calibrate requires --ranges FILE, where it writes the ranges")
+    if options.ranges is not None and options.precision not in ("int8", "uint8"):
+        raise UsageError(f"--ranges requires --precision int8 or uint8, got {options.precision}")
+    if options.column is None and tables.is_table(source):
+        raise UsageError(f"{source} is a table: give the --column of its sentences")
     if options.precision in ("int8", "uint8") and options.ranges is None:
         raise UsageError(
             f"--precision {options.precision} requires --ranges FILE, and --calibrate TEXT to write it"
@@ -190,7 +194,8 @@ def _encode(options: argparse.Namespace, source: Path, target: Path) -> str:
     )
     if options.save is not None:  # last, so that the same command can resume
         encoder.save(options.save)
-    return f"{target}: {rows} rows of {options.truncate_dim or encoder.dim}"
+    bits = " bits" if options.precision in ("binary", "ubinary") else ""
+    return f"{target}: {rows} rows of {options.truncate_dim or encoder.dim}{bits}"
 
 
 def _ranges(options: argparse.Namespace, encoder: Encoder) -> npt.NDArray[np.float32] | None:

@@ -182,7 +182,11 @@ def _candidates(options: argparse.Namespace) -> list[_Candidate]:
     from ..evaluation import Precomputed, baseline
 
     candidates = [
-        _Candidate(str(path), path.stem, partial(load, path, trust_tokenizer=options.trust_tokenizer))
+        _Candidate(
+            str(path),
+            path.name.removesuffix(".sentencode"),
+            partial(load, path, trust_tokenizer=options.trust_tokenizer),
+        )
         for path in options.encoder
     ]
     sentences = options.sentences * (max(1, len(options.rows)) if len(options.sentences) == 1 else 1)

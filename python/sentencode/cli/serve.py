@@ -42,7 +42,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "--port N": (8000, "port; 0 is any free one"),
             "--name NAME": (str, "name of the model in requests (default: the file's, without .sentencode)"),
             "--raw": (False, "embeddings as encode returns them; otherwise they have length 1"),
-            "--api-key-file FILE": (Path, "file of the keys that clients may send, one per line"),
+            "--api-key-file FILE": (
+                Path,
+                "file of the keys that clients may send, one per line; # begins a comment",
+            ),
             "--max-body BYTES": ("8MB", "largest body of a request"),
             "--max-inputs N": (2048, "largest number of texts of a request"),
             **TRUST,
@@ -60,7 +63,7 @@ def run(options: argparse.Namespace) -> None:
         encoder = se.Average(se.WordVectors.default())
     else:
         encoder = se.load(model, trust_tokenizer=options.trust_tokenizer)
-    name = options.name or Path(model).resolve().name.removesuffix(".sentencode")
+    name = options.name or Path(os.path.abspath(model)).name.removesuffix(".sentencode")
     app = se.serve.App(
         encoder,
         name=name,
@@ -87,8 +90,9 @@ def _keys(path: Path | None) -> list[str]:
     if keys == [""]:
         raise UsageError(f"{_VARIABLE} is empty: unset it, or set a key")
     if path is not None:
-        lines = read_text(path).split()
-        if not lines:
-            raise UsageError(f"{path}: expected a key, the file is empty")
-        keys += lines
+        lines = [line.strip() for line in read_text(path).splitlines()]
+        in_file = [line for line in lines if line and not line.startswith("#")]
+        if not in_file:
+            raise UsageError(f"{path}: expected a key, the file has none")
+        keys += in_file
     return keys

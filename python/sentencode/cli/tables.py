@@ -14,11 +14,16 @@ from ..scale.inputs import inputs_of
 from ..scale.shards import Columns, Shard, read
 from .errors import UsageError
 
-__all__ = ["WRITERS", "Writer", "column", "writer"]
+__all__ = ["WRITERS", "Writer", "column", "is_table", "writer"]
 
 Writer = Callable[[Path, BinaryIO], None]  # writes the array of a .npy file
 _ROWS = 4096  # read, or formatted, at a time
 _READ = (".csv", ".tsv", ".jsonl", ".parquet")
+
+
+def is_table(path: Path) -> bool:
+    """Whether `column` reads such a file."""
+    return path.suffix.lower() in _READ
 
 
 def column(path: Path, name: str) -> Iterator[Any]:
@@ -32,7 +37,7 @@ def column(path: Path, name: str) -> Iterator[Any]:
         FormatError: A row has no such text.
         UsageError: The file has another suffix.
     """
-    if path.suffix.lower() not in _READ:
+    if not is_table(path):
         raise UsageError(f"--column: {path} is not a table: expected {', '.join(_READ)}")
     (table,) = inputs_of(path)
     return _texts(read(Shard(0, table, 0, -1, table.bytes), Columns(name), _ROWS))

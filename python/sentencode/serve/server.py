@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -27,6 +28,9 @@ def run(
     on_start: Callable[[str], object] | None = None,
 ) -> None:
     """Serves an application with uvicorn until SIGTERM or Ctrl-C; requests in progress are answered first.
+
+    In a notebook, whose main thread has an event loop, call it in a daemon thread, which serves until the end
+    of the process.
 
     Args:
         app: An `App`, or one that wraps it.
@@ -62,12 +66,13 @@ def run(
 
     # uvicorn replaces these handlers while it runs, and raises its signal again for them when it has stopped:
     # the default ones would end the process with the status of a signal.
-    signals = (signal.SIGINT, signal.SIGTERM)
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    signals = (signal.SIGINT, signal.SIGTERM) if in_main_thread else ()
     with _listening(host, port) as listener:
         before = [signal.signal(number, stop) for number in signals]
         try:
             if on_start is not None:
-                shown = f"[{host}]" if listener.family == socket.AF_INET6 else host
+                shown = f"[{host}]" if ":" in host else host
                 on_start(f"http://{shown}:{listener.getsockname()[1]}")
             server.run(sockets=[listener])
         finally:
@@ -125,7 +130,9 @@ def _protocol() -> Any:
 def _listening(host: str, port: int) -> socket.socket:
     """A socket that accepts connections; errors have the address."""
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        # Of a name, as localhost, the address of IPv4, which more clients try.
+        family, kind, protocol, _, address = min(found, key=lambda one: one[0] != socket.AF_INET)
         # With the protocol: otherwise asyncio does not set TCP_NODELAY, and small responses take 40 ms.
         listener = socket.socket(family, kind, protocol)
         try:

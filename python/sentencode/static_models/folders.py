@@ -190,6 +190,13 @@ def _truncate_dim(path: Path, weights: str, shape: Sequence[int]) -> int | None:
             UserWarning,
             stacklevel=2,
         )
+    if (measure := config.get("similarity_fn_name")) not in (None, "cosine"):
+        warnings.warn(
+            f"{path}: similarity_fn_name is {measure!r:.40}, but the default of similarity and "
+            "semantic_search is measure='cosine'",
+            UserWarning,
+            stacklevel=2,
+        )
     dim = config.get("truncate_dim")
     if dim is None:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -76,7 +77,7 @@ def _hub(name: str) -> Any:
 
 
 def upload(folder: str, repository: str, *, private: bool) -> str:
-    """Uploads a folder, and returns its address.
+    """Uploads a folder, and returns its address. Files of a static model that it lacks are deleted.
 
     Raises:
         ImportError: huggingface_hub is not installed.
@@ -89,11 +90,17 @@ def upload(folder: str, repository: str, *, private: bool) -> str:
         from huggingface_hub import HfApi
     except ImportError:
         raise ImportError("push_to_hub needs huggingface_hub: pip install huggingface_hub") from None
+    from .writing import WRITTEN
+
     api = HfApi()
+    stale = sorted(WRITTEN - set(os.listdir(folder)))
     try:
         api.create_repo(repository, private=private, exist_ok=True)
         api.upload_folder(
-            repo_id=repository, folder_path=folder, commit_message="Add a static embedding model"
+            repo_id=repository,
+            folder_path=folder,
+            commit_message="Add a static embedding model",
+            delete_patterns=[*stale, *(f"{name}/*" for name in stale)],
         )
     except Exception as error:  # of whichever HTTP library the client uses
         raise OSError(

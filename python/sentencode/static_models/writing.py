@@ -6,6 +6,7 @@ import ctypes
 import json
 import os
 import shutil
+import stat
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -22,7 +23,7 @@ from .folded import Floats, Folded, Format
 from .splitters import tokenizer_json, with_variants
 from .subwords import subword_rows
 
-__all__ = ["Dtype", "write_folded"]
+__all__ = ["WRITTEN", "Dtype", "write_folded"]
 
 Dtype = Literal["float32", "float16", "int8"]
 
@@ -128,7 +129,7 @@ def _config(encoder: Folded, dtype: Dtype) -> dict[str, Any]:
 
 
 # What folders of static models hold; others are not replaced.
-_WRITTEN = {
+WRITTEN = {
     *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "model.safetensors", "README.md"),
     *("config.json", "config_sentence_transformers.json", "modules.json", "0_StaticEmbedding", "1_Normalize"),
 }
@@ -148,11 +149,15 @@ def _whole_folder(target: Path, overwrite: bool) -> Iterator[Path]:
         raise FileExistsError(17, "exists already; overwrite=True replaces it", str(target))
     if occupied and (target.is_symlink() or not target.is_dir()):
         raise NotADirectoryError(20, "is not a folder, and is not replaced", str(target))
-    if occupied and (foreign := next((path for path in target.iterdir() if path.name not in _WRITTEN), None)):
+    if occupied and (foreign := next((path for path in target.rglob("*") if path.name not in WRITTEN), None)):
         raise FileExistsError(17, "is no file of a static model; give another folder", str(foreign))
     temporary = target.parent / f".{target.name}-{uuid.uuid4().hex}"
+    if not target.parent.is_dir():
+        raise FileNotFoundError(2, "there is no such folder", str(target.parent))
     temporary.mkdir()
     try:
+        if occupied:
+            temporary.chmod(stat.S_IMODE(target.stat().st_mode))
         yield temporary
         if not occupied:
             os.rename(temporary, target)

@@ -15,6 +15,7 @@ __all__ = ["LINE_BYTES", "expanded", "pipes_of", "read_files"]
 LINE_BYTES = 1 << 24  # maximum of a line, as `CorpusOptions::max_line_bytes`
 
 _UNSUPPORTED = {".bz2": "bzip2", ".zip": "zip"}
+_NO_TEXT = {b"PAR1": "a Parquet file", b"ARROW1": "an Arrow file", b"\x93NUMPY": "an array of NumPy"}
 _BZIP2 = (b"1AY&SY", b"\x17rE8P\x90")  # after "BZh9": begin of a block, or end
 
 
@@ -67,7 +68,7 @@ def read_files(
 
 
 def _check_compression(file: str) -> None:
-    """Refuse archives that would be read as lines of garbage."""
+    """Refuse archives and arrays that would be read as lines of garbage."""
     compression = _UNSUPPORTED.get(os.path.splitext(file)[1].lower())
     if compression is None and os.path.isfile(file):  # pipes can be read only once
         with open(file, "rb") as opened:
@@ -76,6 +77,8 @@ def _check_compression(file: str) -> None:
             compression = "zip"
         elif begin.startswith(b"BZh") and begin[4:] in _BZIP2:
             compression = "bzip2"
+        elif kind := next((kind for magic, kind in _NO_TEXT.items() if begin.startswith(magic)), None):
+            raise FormatError(f"{file}: is {kind}, not text")
     if compression is not None:
         raise FormatError(
             f"{file}: is compressed by {compression}, which is not supported; use plain text, gzip, xz or "

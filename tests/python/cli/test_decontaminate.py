@@ -19,6 +19,14 @@ def test_command(tmp_path, capsys, fails):
     fails(command, "--overwrite")
     assert main([*command, "--overwrite"]) == 0  # all tasks that are there
     assert "TREC: 1 removed" in capsys.readouterr().out
+    more = tmp_path / "more.txt"
+    more.write_text("One .\nTwo .\n \nwhich city is large\n\nThree .\n")
+    several = [command[0], str(text), str(more), *command[2:], "--tasks", "TREC", "--overwrite"]
+    capsys.readouterr()
+    assert main(several) == 0
+    # Documents keep their ends, also where a file ends.
+    assert out.read_text() == "No question .\n\nOne .\nTwo .\n\n\nThree .\n"
+    assert capsys.readouterr().out == f"{out}: 4 of 6 lines\nTREC: 2 removed\n"
     fails([*command, "--overwrite", "--tasks", "NoTask"], "NoTask")
     fails([*command, "--overwrite", "--tasks", "MR"], "MR")
     fails(["decontaminate", str(text), "--data", str(folder), "--out", str(tmp_path / "x")], "folder")

@@ -115,6 +115,11 @@ def test_quantized_with_stored_ranges(files, capsys, fails):
     assert np.load(rows).shape == (1000, 1)
     fails(arguments(folder, "--precision", "int8", "--overwrite"), "requires --ranges", 2)
     fails(arguments(folder, "--calibrate", "x", "--overwrite"), "--calibrate requires --ranges FILE", 2)
+    fails(
+        arguments(folder, "--ranges", "x", "--calibrate", "y", "--overwrite"),
+        "--ranges requires --precision int8 or uint8, got float32",
+        2,
+    )
     ranges.write_bytes(b"no array")
     fails(arguments(folder, *int8, "--overwrite"), "ranges.npy")
 
@@ -607,6 +612,7 @@ def test_a_column_of_a_table(files, suffix, capsys, fails):
     assert main([*base, "--column", "text"]) == 0
     np.testing.assert_array_equal(np.load(folder / "rows.npy"), encoder.encode(TABLE))
     (folder / "rows.npy").unlink()
+    fails(base, f"table{suffix} is a table: give the --column of its sentences", status=2)
     assert main([*base, "--column", "body"]) != 0
     assert "body" in capsys.readouterr().err
     if suffix in (".jsonl", ".parquet"):

@@ -62,9 +62,10 @@ def test_a_saved_encoder(encoder, tmp_path):
 
 def test_a_folder_of_a_static_model(encoder, tmp_path):
     encoder.export(tmp_path / "potion-1.5")
+    (tmp_path / "now-1.5").symlink_to("potion-1.5")
     texts = ["The ship sank.", "She smiled."]
-    with served([*SERVE, tmp_path / "potion-1.5", "--port", "0", "--raw"]) as (_, port):
-        rows = embeddings(port, "potion-1.5", texts)
+    with served([*SERVE, tmp_path / "now-1.5", "--port", "0", "--raw"]) as (_, port):
+        rows = embeddings(port, "now-1.5", texts)
     np.testing.assert_allclose(rows, encoder.encode(texts), atol=1e-5)
 
 
@@ -91,16 +92,41 @@ def test_only_this_machine_can_connect(monkeypatch):
         assert listening(process.pid, alone=True) == [f"127.0.0.1 {port}"]
 
 
+def test_a_thread_serves_localhost(monkeypatch):
+    import queue
+    import threading
+
+    import sentencode as se
+
+    addresses = [
+        (socket.AF_INET6, socket.SOCK_STREAM, 6, "", ("::1", 0, 0, 0)),
+        (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 0)),
+    ]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: addresses)
+    urls = queue.SimpleQueue()
+    app = se.serve.App(se.Average({"cat": [1.0, 0.0]}), name="pets")
+    run = threading.Thread(
+        target=se.serve.run, args=(app, "localhost", 0), kwargs={"on_start": urls.put}, daemon=True
+    )
+    run.start()
+    url = urls.get(timeout=30)
+    monkeypatch.undo()
+    assert url.startswith("http://localhost:")
+    assert embeddings(int(url.rpartition(":")[2]), "pets", ["cat"]).tolist() == [[1, 0]]
+
+
 def test_keys(tmp_path):
     file = tmp_path / "keys"
-    file.write_text("old\nnew\n")
+    file.write_text("# of last year\nold\n\nnew words\n")
     with served([*SERVE, "default", "--port", "0", "--api-key-file", file], SENTENCODE_API_KEY="secret") as (
         _,
         port,
     ):
         assert get(port)[0] == 401
-        for key in ("old", "new", "secret"):
+        for key in ("old", "new words", "secret"):
             assert get(port, Authorization=f"Bearer {key}")[0] == 200
+        for key in ("#", "new", "year"):
+            assert get(port, Authorization=f"Bearer {key}")[0] == 401
         assert get(port, "/health") == (200, {"status": "ok", "model": "default", "dimensions": 148})
 
 
@@ -236,6 +262,6 @@ def test_wrong_usage(tmp_path, monkeypatch, capsys):
     fails("port must be at most 65535", "--port", 70_000)
     fails("max_body must be a size with a unit", "--max-body", "8")
     (tmp_path / "keys").write_text(" \n")
-    fails("keys: expected a key, the file is empty", "--api-key-file", tmp_path / "keys")
+    fails("keys: expected a key, the file has none", "--api-key-file", tmp_path / "keys")
     monkeypatch.setenv("SENTENCODE_API_KEY", " ")
     fails("SENTENCODE_API_KEY is empty")

@@ -74,6 +74,8 @@ class _Hub(BaseHTTPRequestHandler):
             if item["key"] == "file":
                 value = item["value"]
                 self.repositories[name][value["path"]] = base64.b64decode(value["content"])
+            elif item["key"] == "deletedFile":
+                del self.repositories[name][item["value"]["path"]]
         url = f"http://{self.headers['Host']}/{name}/commit/{COMMIT}"
         return self._send(200, {"commitUrl": url, "commitOid": COMMIT})
 

@@ -85,5 +85,12 @@ def test_push_to_hub(tmp_path):
         ["README.md", "config.json", "model.safetensors", "modules.json", "tokenizer.json"]
     )
     readme = repositories["me/pets"]["README.md"].decode()
+    repositories["me/pets"] |= {"0_StaticEmbedding/model.safetensors": b"", "1_Normalize/x": b"", "mine": b""}
+    code = code.replace("{'license'", "{'language': 'en', 'license'").replace("card=", "format=FORMAT, card=")
+    code = code.replace("FORMAT", "'sentence-transformers'")
+    with hub(repositories) as (endpoint, _):
+        assert run(code, endpoint, tmp_path) == f"{endpoint}/me/pets\n[0.5 0.5]\n"
+    left = ["README.md", "config_sentence_transformers.json", "mine", "model.safetensors", "modules.json"]
+    assert sorted(repositories["me/pets"]) == [*left, "tokenizer.json"]
     assert 'license: "mit"' in readme
     assert 'StaticModel.from_pretrained("me/pets")' in readme

@@ -101,6 +101,12 @@ def test_prompts_that_are_not_applied_warn(tmp_path):
         se.load(folder)
 
 
+def test_another_measure_warns(tmp_path):
+    folder = write_sentence_transformers(tmp_path / "model", config={"similarity_fn_name": "dot"})
+    with pytest.warns(UserWarning, match="similarity_fn_name is 'dot', but the default"):
+        se.load(folder)
+
+
 def test_a_byte_order_mark_before_the_tokenizer_is_ignored(tmp_path):
     folder = write_model2vec(tmp_path / "model", {"embeddings": TABLE}, {})
     expected = se.load(folder).encode(TEXTS)

@@ -176,6 +176,18 @@ def test_folders_appear_completely(vectors, tmp_path, monkeypatch):
     with pytest.raises(FileExistsError, match=r"no file of a static model.*thesis\.tex"):
         encoder.export(target, overwrite=True)
     assert (target / "thesis.tex").exists()
+    (target / "thesis.tex").unlink()
+    (target / "0_StaticEmbedding").mkdir()
+    (target / "0_StaticEmbedding" / "notes").touch()
+    with pytest.raises(FileExistsError, match=r"no file of a static model.*notes"):
+        encoder.export(target, overwrite=True)
+    (target / "0_StaticEmbedding" / "notes").unlink()
+    target.chmod(0o775)
+    encoder.export(target, overwrite=True)
+    assert target.stat().st_mode & 0o777 == 0o775
+    assert not (target / "0_StaticEmbedding").exists()
+    with pytest.raises(FileNotFoundError, match=r"there is no such folder: .*missing'"):
+        encoder.export(tmp_path / "missing" / "model")
     (tmp_path / "file").touch()
     with pytest.raises(NotADirectoryError, match="is not replaced"):
         encoder.export(tmp_path / "file", overwrite=True)

@@ -6,6 +6,7 @@ import lzma
 import pickle
 import zipfile
 
+import numpy as np
 import pytest
 
 import sentencode as se
@@ -98,6 +99,12 @@ def test_other_packing_is_refused(tmp_path):
                 se.Corpus(source)
     with pytest.raises(se.FormatError, match=r"a\.bz2"):
         se.Corpus(tmp_path)
+    with open(tmp_path / "f.txt", "wb") as file:
+        np.save(file, np.zeros(2))
+    (tmp_path / "g.txt").write_bytes(b"PAR1\x15\x04")
+    for name, kind in {"f": "an array of NumPy", "g": "a Parquet file"}.items():
+        with pytest.raises(se.FormatError, match=rf"{name}\.txt: is {kind}, not text"):
+            se.Corpus(tmp_path / f"{name}.txt")
     (tmp_path / "text").write_text("BZh stands for nothing.\nPK neither.\n")
     assert len(list(se.Corpus(tmp_path / "text"))) == 2
 
