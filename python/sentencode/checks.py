@@ -192,13 +192,17 @@ def is_one_row(values: Any) -> bool:
 
 
 def is_column_of_rows(values: Any) -> bool:
-    """Whether this is an array or a pandas column of Python objects, the first of which is an embedding.
+    """Whether this is an array or a column of a data frame whose items are embeddings.
 
     Example:
         >>> import pandas
         >>> is_column_of_rows(pandas.Series([np.ones(2), np.zeros(2)])), is_column_of_rows(np.ones(2))
         (True, False)
     """
+    if hasattr(values, "to_pylist"):  # of Arrow
+        if not hasattr(values.type, "value_type") or hasattr(values.type, "index_type"):
+            return False  # no lists
+        return np.dtype(values.type.value_type.to_pandas_dtype()).kind in "fiub"
     if getattr(getattr(values, "dtype", None), "kind", None) != "O" or getattr(values, "ndim", 0) != 1:
         return False
     first = next(iter(values), None)
@@ -208,6 +212,9 @@ def is_column_of_rows(values: Any) -> bool:
 
 
 def _stacked(name: str, column: Any) -> npt.NDArray[Any]:
+    if hasattr(column, "to_pylist"):  # of Arrow
+        chunks = getattr(column, "chunks", [column])
+        column = [row for chunk in chunks for row in chunk.to_numpy(zero_copy_only=False)]
     try:
         return np.stack(list(column))
     except (TypeError, ValueError) as error:

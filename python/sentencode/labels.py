@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any
 
 import numpy as np
@@ -101,11 +101,15 @@ def _names(y: Any, what: str) -> list[Any]:
 
 def _listed(y: Any, what: str) -> Any:
     """Labels as a list, also those of a column, an array, a tensor or an Arrow array."""
+    if isinstance(y, str | bytes | Mapping | Set):
+        raise TypeError(f"{what} must be a list of labels, got {type(y).__name__}")
     y = one_column(y, what)
     if hasattr(y, "detach"):
         y = array_of(y)
     if hasattr(y, "to_pylist"):
         return y.to_pylist()
+    if isinstance(y, np.ndarray) and y.dtype.kind in "mM":
+        raise TypeError(f"{what} must be classes, got {y.dtype}")
     return y.tolist() if isinstance(y, np.ndarray) else y
 
 
@@ -131,7 +135,9 @@ def class_array(classes: list[Any]) -> npt.NDArray[Any]:
 
 
 def check_count(labels: Any, count: int, what: str) -> None:
-    """Raises a ValueError unless there is a label for each example."""
+    """Raises a ValueError unless there is a label for each example, and an example."""
+    if count == 0:
+        raise ValueError("there are no examples")
     if len(labels) != count:
         raise ValueError(f"{what} must have a label for each of {count} examples, got {len(labels)}")
 

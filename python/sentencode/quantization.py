@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from .checks import checked_int, checked_rows, is_one_row
+from .checks import checked_bool, checked_int, checked_rows, is_one_row
 
 __all__ = ["DTYPES", "Output", "Precision", "checked_ranges", "quantize_embeddings"]
 
@@ -87,7 +87,7 @@ class Output:
         self.dim = (
             dim if truncate_dim is None else checked_int(f"{caller}: truncate_dim", truncate_dim, 1, dim)
         )
-        self.normalize = normalize
+        self.normalize = normalize is not None and checked_bool(f"{caller}: normalize_embeddings", normalize)
         self.dtype = np.dtype(DTYPES[self.precision])
         self.width = -(-self.dim // 8) if self.precision in ("binary", "ubinary") else self.dim
         quantized = self.precision in ("int8", "uint8")

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from .checks import array_of, checked_int, checked_rows, is_one_row, tensor_in
+from .checks import array_of, checked_int, checked_rows, is_column_of_rows, is_one_row, tensor_in
 from .quantization import checked_ranges
 
 __all__ = ["Hits", "semantic_search", "similarity", "similarity_pairwise"]
@@ -160,6 +160,7 @@ def semantic_search(
         _add(nearest, block, checked)
     indices, scores = nearest.result()
     if rescore is not None:
+        rescore = rescore.to_numpy() if hasattr(rescore, "iloc") else rescore  # whose [] are columns
         expected = [nearest.rows, rows.shape[1]]
         if list(getattr(rescore, "shape", ())) != expected:
             shape = list(getattr(rescore, "shape", ())) or type(rescore).__name__
@@ -169,7 +170,9 @@ def semantic_search(
 
 
 def _blocks(corpus: Any, dim: int) -> Iterator[Any]:
-    if not hasattr(corpus, "shape"):
+    if is_column_of_rows(corpus):
+        yield corpus
+    elif not hasattr(corpus, "shape"):
         if not isinstance(corpus, Iterable):
             raise TypeError(f"corpus must be embeddings or blocks of them, got a {type(corpus).__name__}")
         yield from corpus

@@ -57,6 +57,24 @@ def test_search_takes_blocks_maps_and_tensors(tmp_path):
     np.testing.assert_array_equal(se.semantic_search(queries, tensor, 3).indices, expected.indices)
 
 
+@pytest.mark.parametrize("kind", ["list", "fixed", "chunks"])
+def test_search_takes_columns_of_tables(kind):
+    pa, pd = pytest.importorskip("pyarrow"), pytest.importorskip("pandas")
+    corpus = RNG.normal(size=(50, 8)).astype(np.float32)
+    queries = RNG.normal(size=(5, 8))
+    expected = se.semantic_search(queries, corpus, 3)
+    types = {"fixed": pa.list_(pa.float32(), 8)}
+    column = pa.array(corpus.tolist(), types.get(kind, pa.list_(pa.float32())))
+    column = pa.chunked_array([column[:20], column[20:]]) if kind == "chunks" else column
+    encoder = se.Average({"a": [1.0] * 8})
+    for search in (se.semantic_search, encoder.semantic_search):
+        np.testing.assert_array_equal(search(queries, column, 3).indices, expected.indices)
+    np.testing.assert_array_equal(encoder.similarity(queries, column), se.similarity(queries, corpus))
+    bits = se.quantize_embeddings(corpus, "ubinary")
+    hits = se.semantic_search(queries, bits, 3, rescore=pd.DataFrame(corpus))
+    np.testing.assert_array_equal(hits.indices, se.semantic_search(queries, bits, 3, rescore=corpus).indices)
+
+
 def test_search_in_several_blocks(monkeypatch):
     monkeypatch.setattr("sentencode.search._BLOCK_BYTES", 4 * 8 * 3)
     corpus = RNG.normal(size=(100, 8))

@@ -159,8 +159,10 @@ def _shuffles(task: Task, folds: int, repeats: int | None, seed: int) -> list[tu
     """Shuffled training examples of each repetition, and the test fold, if the task has no test split."""
     random = np.random.default_rng(seed)
     if task.kind.validation != "nested":
-        labels = task["train"].labels
-        return [(_order(labels, random), None) for _ in range(repeats or _REPEATS)]
+        targets = task["train"].labels
+        if task.kind.question != "relatedness":
+            targets = targets.astype(np.int64)
+        return [(_order(targets, random), None) for _ in range(repeats or _REPEATS)]
     repeats = repeats or min(_REPEATS, folds)
     labels = np.asarray(task["all"].labels, dtype=np.int64)
     outer = stratified_folds(labels, folds)

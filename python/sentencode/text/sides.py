@@ -47,7 +47,10 @@ def _columns(sentences: Any, allowed: Sequence[int], files: bool) -> list[Any]:
         return [list(Corpus(sentences, keep_empty=True))]
     if (names := column_names(sentences)) is not None:
         return [list(to_batch(sentences[name])) for name in names]
-    rows = sentences.tolist() if isinstance(sentences, np.ndarray) else list(sentences)
+    if hasattr(sentences, "to_pylist"):  # of Arrow
+        rows = sentences.to_pylist()
+    else:
+        rows = sentences.tolist() if isinstance(sentences, np.ndarray) else list(sentences)
     if not rows:
         raise ValueError("there is no sentence to learn from")
     matrix = isinstance(sentences, np.ndarray) and sentences.ndim == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -87,6 +88,16 @@ def test_subsets_are_nested_and_stratified():
     subsets = seen_by(task, sizes=[20, 60], repeats=2)
     assert [len(train) for _, train in subsets] == [20, 20, 60, 60]
     assert [len(examples.labels) for examples, _ in subsets] == [180, 180, 220, 220]  # with those of test
+
+
+def test_classes_that_are_floats_are_stratified():
+    task = made.classes(n=160)
+    floats = replace(task["train"], labels=task["train"].labels.astype(np.float64))
+    with_floats = replace(task, splits={**task.splits, "train": floats})
+    for (train, _), (expected, _) in zip(
+        _shuffles(with_floats, 5, 3, 1), _shuffles(task, 5, 3, 1), strict=True
+    ):
+        np.testing.assert_array_equal(train, expected)
 
 
 def test_tasks_without_a_test_split():
