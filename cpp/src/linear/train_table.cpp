@@ -16,9 +16,6 @@ namespace {
 constexpr std::int64_t kPredicted = 1024;  // examples that are predicted together
 constexpr float kMeanDecay = 0.9F, kSquareDecay = 0.999F, kEpsilon = 1e-8F;  // Adam's
 
-/// 64 random bits as a uniform number in [0, 1).
-double uniform(std::uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-53; }
-
 void check_indices(std::span<const std::int64_t> examples, std::int64_t n) {
   const auto bad = std::ranges::find_if(examples, [n](std::int64_t i) { return i < 0 || i >= n; });
   ST_CHECK(bad == examples.end(), InvalidInput, "there is no example ", *bad, " of ", n);

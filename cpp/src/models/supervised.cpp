@@ -5,11 +5,13 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <span>
 #include <tuple>
 #include <utility>
 
 #include "nn/to_device.h"
 #include "sentencode/nn/evaluating.h"
+#include "sentencode/training/permutation.h"
 
 namespace sentencode::models {
 
@@ -28,14 +30,51 @@ training::NamedTensors joined(const training::NamedTensors& network, const Order
 /// Batches from Python may have tensors on the device alone.
 Tensor on_host(const Tensor& host, const Tensor& device) { return host.defined() ? host : device.cpu(); }
 
+/// The batch without the words that `word_dropout` leaves out.
+training::TensorBatch with_word_dropout(training::TensorBatch batch, double word_dropout) {
+  constexpr int kTries = 100;
+  for (training::TokenTensors& field : batch.fields) {
+    field.host_ids = on_host(field.host_ids, field.ids).clone(at::MemoryFormat::Contiguous);
+    field.host_lengths = on_host(field.host_lengths, field.lengths).clone(at::MemoryFormat::Contiguous);
+  }
+  const Tensor bits = at::empty({batch.size}, at::kLong).random_();
+  for (std::int64_t i = 0; i < batch.size; ++i) {
+    const auto length = [&](const training::TokenTensors& field) -> std::int64_t& {
+      return field.host_lengths.mutable_data_ptr<std::int64_t>()[i];
+    };
+    const auto words = [&](const training::TokenTensors& field) {
+      auto* const row = field.host_ids.mutable_data_ptr<std::int64_t>() + i * field.host_ids.size(1);
+      return std::span(row, static_cast<std::size_t>(length(field)));
+    };
+    auto key = static_cast<std::uint64_t>(bits.const_data_ptr<std::int64_t>()[i]);
+    const auto drops = [&](std::int64_t id) {
+      return uniform(mixed(key, static_cast<std::uint64_t>(id))) < word_dropout;
+    };
+    const auto loses_all = [&](const auto& field) { return std::ranges::all_of(words(field), drops); };
+    int tries = 0;
+    while (std::ranges::any_of(batch.fields, loses_all) && ++tries < kTries) key = mixed(key, 0);
+    if (tries == kTries) continue;
+    for (const auto& field : batch.fields) {
+      length(field) -= std::ssize(std::ranges::remove_if(words(field), drops));
+    }
+  }
+  for (training::TokenTensors& field : batch.fields) {
+    field.ids = nn::to_device(field.host_ids, field.ids.device());
+    field.lengths = nn::to_device(field.host_lengths, field.lengths.device());
+    field.full = false;
+  }
+  return batch;
+}
+
 }  // namespace
 
 SupervisedModel::SupervisedModel(std::shared_ptr<SentenceNetwork> network, std::shared_ptr<Head> head,
-                                 Words words)
+                                 Words words, double word_dropout)
     : Model("SupervisedModel"),
       network_(register_module("network", std::move(network))),
       head_(register_module("head", std::move(head))),
       words_(std::move(words)),
+      word_dropout_(word_dropout),
       makes_rows_(network_->word_inputs().ids > 0) {
   const std::int64_t count = words_.vectors.size(0);
   TORCH_CHECK_VALUE(words_.vectors.dim() == 2 && words_.vectors.size(1) == network_->features(),
@@ -94,7 +133,9 @@ Sequences SupervisedModel::sentences_of(const training::TensorBatch& batch) cons
 
 training::Loss SupervisedModel::loss(const training::TensorBatch& batch) {
   const auto sides = static_cast<std::int64_t>(batch.fields.size());
-  Encoded encoded = network_->encode_for_head(sentences_of(batch), sides);  // [fields B, dim]
+  const bool drops = word_dropout_ > 0 && nn::trains(*this);
+  const Sequences sentences = sentences_of(drops ? with_word_dropout(batch, word_dropout_) : batch);
+  Encoded encoded = network_->encode_for_head(sentences, sides);  // [fields B, dim]
   std::vector<Tensor> z;
   for (std::int64_t side = 0; side < sides; ++side) {
     z.push_back(encoded.rows.narrow(0, side * batch.size, batch.size));  // [B, dim]

@@ -34,6 +34,7 @@ class FitReport(Callback):
         train: Number of training examples.
         valid: Number of validation examples.
         classifies: Whether the head is a classifier.
+        weighted: Whether its classes have weights.
         majority: Accuracy of always predicting the most frequent class, on the validation examples, or if
             there are none, on the training examples, unless classes have weights. NaN: unknown.
         untrained: Validation loss before the training; NaN: unknown.
@@ -47,6 +48,7 @@ class FitReport(Callback):
     train: int
     valid: int
     classifies: bool = False
+    weighted: bool = False
     majority: float = math.nan
     untrained: float = math.nan
     begin: float = field(default_factory=time.perf_counter)
@@ -127,7 +129,8 @@ class FitReport(Callback):
             text = f"validation {metric} {best:.4g}{compared}, the best of {len(scores):,} validations"
         elif not math.isnan(accuracy := self._training_accuracy(trainer.history)[0]):
             compared = "" if math.isnan(self.majority) else f" (majority class {self.majority:.4g})"
-            text = f"training accuracy {accuracy:.4g}{compared}, not validated"
+            dropped = " with word dropout" if self.settings["word_dropout"] else ""
+            text = f"training accuracy {accuracy:.4g}{dropped}{compared}, not validated"
         elif history := trainer.history.steps:
             text = f"training loss {history[-1].loss:.4g} (first step {history[0].loss:.4g}), not validated"
         else:
@@ -145,9 +148,7 @@ class FitReport(Callback):
         learnt, count = self._training_accuracy(history)
         part, best = "training", learnt
         if scores:
-            part, best, count = "validation", math.nan, self.valid
-            if metric == "accuracy" and not np.isnan(scores).all():
-                best = float(np.nanmax(scores))
+            part, best, count = "validation", self._validation_accuracy(history, metric, scores), self.valid
         if count >= LEAST_VALIDATED and best <= self.majority:
             _warn(
                 f"{self.name}: the {part} accuracy, {best:.3f}, is no better than always predicting "
@@ -181,9 +182,16 @@ class FitReport(Callback):
             what = f"validation {metric}" if scores else "training loss"
             _warn(
                 f"{self.name}: stopped while still improving ({what} {gain[0]:.4g}, then {gain[1]:.4g}): "
-                f"give {limit}={2 * settings[limit]:g}",
+                f"give {limit}={2 * settings[limit]}",
                 StillImprovingWarning,
             )
+
+    def _validation_accuracy(self, history: History, metric: str, scores: list[float]) -> float:
+        """A classifier's accuracy in the best validation, or NaN."""
+        if metric == "accuracy":
+            return math.nan if np.isnan(scores).all() else float(np.nanmax(scores))
+        best = [validation.accuracy for validation in history.validations if validation.best]
+        return best[-1] if best and not self.weighted else math.nan
 
     def _training_accuracy(self, history: History) -> tuple[float, int]:
         """A classifier's accuracy in the last fifth of the steps, or NaN; and how many examples they had."""

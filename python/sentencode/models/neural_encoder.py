@@ -58,13 +58,15 @@ class NeuralEncoder(CoreEncoder):
         max_words: Maximal number of words of a sentence that encoding reads.
         device: "cpu", "cuda", ...; "auto": a GPU if there is one.
         validation_fraction: Fraction of the data that `fit` holds out without `valid`. None: the preset's; a
-            classifier of fewer than 2,000 examples holds nothing out, unless `stop_after` needs it.
+            classifier of fewer than 2,000 examples holds nothing out, unless `stop_after`, `decay`,
+            `reload_best` or `metric="accuracy"` needs it.
         head: Head whose loss replaces the network's: `se.Classifier()` or another head, its name, or a dict
             of its `kind` and options. None: the preset's, or no head.
+        word_dropout: Probability that a word is left out of an example in the training of a head.
         vocabulary: Words that have ids (autoencoders generate them). None: those of the training sentences.
         vocabulary_size: Maximal size of the vocabulary; the most frequent words remain.
         min_count: Minimal number of occurrences of a word of the vocabulary.
-        min_length: Minimal number of words of a training sentence.
+        min_length: Minimal number of words of a training sentence. Not used with a head.
         max_length: Maximal number of words of a training sentence.
         batch_size: Number of sentences in a batch; "auto": 16 to 128, so that an epoch has about 64 batches.
         batching: How sentences are put into batches, "equal_length" by default. See
@@ -72,6 +74,7 @@ class NeuralEncoder(CoreEncoder):
         max_tokens: Maximal number of tokens in a batch, if `batching` is "token_budget".
         label_smoothing: Label smoothing in the training of families that generate words.
         sampled_words: Mean number of words that the softmax of these families samples in training; 0: all.
+            Not used with a head.
         trainable_words: Whether the word table of these families is trained. Encoding then reads the rows of
             its words, and the vectors of other words, until `expand_vocabulary`.
         **training: Fields of `sentencode.training.TrainingOptions`; its `epsilon` is `optimizer_epsilon`
@@ -133,6 +136,7 @@ class NeuralEncoder(CoreEncoder):
         max_words: int = 512,
         device: str = "auto",
         head: Any = None,
+        word_dropout: float = 0.0,
         validation_fraction: float | None = None,
         **training: Any,
     ) -> None:
@@ -144,6 +148,7 @@ class NeuralEncoder(CoreEncoder):
         self.max_words = max_words
         self.device = device
         self.head = head
+        self.word_dropout = word_dropout
         self.validation_fraction = validation_fraction
         defaults = {**network_defaults(type(self)), **shared_defaults(type(self))}
         if unknown := [name for name in training if name not in defaults]:
@@ -157,7 +162,9 @@ class NeuralEncoder(CoreEncoder):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if hasattr(cls, "network_class"):
-            encoder_class.register_encoder(cls, reserved={*dir(NeuralEncoder), "head", *shared_defaults(cls)})
+            common = encoder_class.arguments(NeuralEncoder)
+            reserved = {*dir(NeuralEncoder), *common, *shared_defaults(cls)}
+            encoder_class.register_encoder(cls, reserved=reserved)
 
     @classmethod
     def _defaults(cls) -> dict[str, Any]:
@@ -281,8 +288,8 @@ class NeuralEncoder(CoreEncoder):
             checkpoints: A folder for the state of the training. A folder of a different run (other sentences,
                 vectors or parameters) is refused. A resumed run may change where it ends (`max_steps`,
                 `max_epochs`, `max_minutes`, `stop_after`), how often it validates (`validate_every`), and
-                what has no effect on the weights (`device`, `max_words`). But a "linear" or "cosine" schedule
-                fixes the last step, and `decay` fixes how often it validates.
+                what has no effect on the weights (`device`; `max_words` without a head). But a "linear" or
+                "cosine" schedule fixes the last step, and `decay` fixes how often it validates.
             keep_last: Number of last checkpoints that stay in the folder besides the best one, such as for
                 `sentencode.models.average_checkpoints`.
             callbacks: Notified of every step and validation; see `sentencode.training`.

@@ -33,7 +33,7 @@ __all__ = [
 _NEW = (
     *("head", "sparse_rows", "boundaries", "orthogonal", "max_minutes", "validation_fraction", "anchor"),
     "layer_norm",
-    "word_sum",
+    *("word_sum", "word_dropout"),
 )
 # Parameters that older files lack.
 _LATER = frozenset(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import numbers
 import os
 import re
 import warnings
@@ -113,6 +114,9 @@ class EncoderTraining:
         smoothing = getattr(encoder, "label_smoothing", None)
         if head is not None and smoothing not in (0, type(encoder)._defaults().get("label_smoothing")):
             raise ValueError(f"label_smoothing={smoothing!r} has no effect on the training of a head")
+        word_dropout = checked_float("word_dropout", encoder.word_dropout, 0, 1, below=True)
+        if head is None and word_dropout:
+            raise ValueError(f"word_dropout={word_dropout:g} is for the training of a head")
         if init is not None:
             init._check_fitted()
         network = encoder._make_network(self.task.sizes(None))
@@ -197,7 +201,8 @@ class EncoderTraining:
         )
         head = self.task.head if isinstance(self.task, Supervised) else None
         report.classifies = isinstance(head, Classifier)
-        if isinstance(head, Classifier) and (valid is not None or head.class_weight is None):
+        report.weighted = isinstance(head, Classifier) and head.class_weight is not None
+        if report.classifies and (valid is not None or not report.weighted):
             classes, counts = np.unique(np.asarray(train.labels), return_counts=True)
             report.majority = float(
                 np.mean((train if valid is None else valid).labels == classes[counts.argmax()])
@@ -213,7 +218,7 @@ class EncoderTraining:
             fraction, name = self.settings["validation_fraction"], "validation_fraction"
             if callable(self.encoder.metric):
                 fraction = 0.0
-        elif valid is None or isinstance(valid, int | float):
+        elif valid is None or isinstance(valid, numbers.Real):
             fraction, name = valid, "valid"
         else:
             return valid, 0.0

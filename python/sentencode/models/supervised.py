@@ -45,14 +45,20 @@ class SupervisedModel(nn.Module):
         core: The same in C++.
         head: The head.
         words: Vectors, known, ids and characters of all words of the examples, as in `Words`.
+        word_dropout: Probability that a word is left out of an example in training.
     """
 
     def __init__(
-        self, network: Any, core: Any, head: HeadModule, words: tuple[Tensor, Tensor, Tensor, Tensor | None]
+        self,
+        network: Any,
+        core: Any,
+        head: HeadModule,
+        words: tuple[Tensor, Tensor, Tensor, Tensor | None],
+        word_dropout: float = 0.0,
     ) -> None:
         super().__init__()
         self.network, self.head = network, head
-        self._cpp = _nn.SupervisedModel(core, head._cpp, *words)
+        self._cpp = _nn.SupervisedModel(core, head._cpp, *words, word_dropout)
 
     @in_core
     def loss(self, batch: Any) -> Any:
@@ -83,6 +89,7 @@ class Supervised(Task):
         super().__init__(family.name, family.chosen, family.words, family.tokenizer)
         self.max_words = max_words
         self.family, self.head = family, head
+        self.word_dropout = float(self.chosen["word_dropout"])
         self.takes_labels = head.labels is not None  # type: ignore[misc]
         self.symbols = family.symbols  # type: ignore[misc]
         self.label_info: Any = None  # of the training labels: the classes, or the width of target embeddings
@@ -246,6 +253,7 @@ class Supervised(Task):
                 ids.to(device),
                 None if characters is None else characters.to(device),
             ),
+            self.word_dropout,
         )
         if isinstance(self.head, RowRegression):
             self._initialise_projection(model, examples, device)
@@ -302,6 +310,7 @@ class Supervised(Task):
             "head": self.head.to_config(),
             "labels": self.label_info,
             "read": digest.hexdigest(),
+            **({"word_dropout": self.word_dropout} if self.word_dropout else {}),
         }
 
     def batcher(self, examples: Examples, *, validating: bool, rank: int, world: int) -> Batcher:

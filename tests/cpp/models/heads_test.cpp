@@ -5,6 +5,8 @@
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -142,6 +144,70 @@ TEST(Heads, TrainingReadsWordsAsEncodingDoes) {
   for (const auto& [name, tensor] : model.parameter_tensors()) {
     EXPECT_TRUE(name.starts_with("network.") || name.starts_with("head.")) << name;
   }
+}
+
+/// Embeds a sentence as the sum of its vectors, and keeps what it has read.
+class SumNetwork : public SentenceNetwork {
+ public:
+  SumNetwork() : SentenceNetwork("SumNetwork") {}
+  std::int64_t features() const override { return 1; }
+  std::int64_t dim() const override { return 1; }
+  Tensor encode(const Sequences& sentences) override {
+    read = sentences;
+    return sentences.x.sum(1);
+  }
+  training::Loss loss(const training::TensorBatch& /*batch*/) override { return {}; }
+
+  Sequences read;
+};
+
+TEST(Heads, WordDropoutLeavesAWordOutOfAllSentencesOfAnExample) {
+  constexpr std::int64_t kExamples = 4000;
+  const auto network = std::make_shared<SumNetwork>();
+  SupervisedModel model(
+      network, std::make_shared<Triplet>(TripletOptions{}),
+      {at::tensor({1.F, 2.F, 4.F}).view({3, 1}), at::ones({3}, at::kBool), at::zeros({3}, at::kLong), {}},
+      0.25);
+  const auto field = [](std::vector<std::int64_t> ids) {
+    const auto count = std::ssize(ids);
+    return training::TokenTensors{at::tensor(ids).repeat({kExamples, 1}), at::full({kExamples}, count),
+                                  at::ones({kExamples, count}, at::kBool), kExamples * count, true};
+  };
+  const training::TensorBatch batch{{field({0, 1, 2, 1}), field({2, 0}), field({1})}, {}, kExamples};
+  const auto words_read = [&] {
+    model.loss(batch);
+    return network->read.x.squeeze(2).view({3, kExamples, 4});  // the fields' sentences
+  };
+  model.eval();
+  EXPECT_TRUE(at::equal(words_read()[0], at::tensor({1.F, 2.F, 4.F, 2.F}).repeat({kExamples, 1})));
+
+  model.train();
+  at::manual_seed(0);
+  const Tensor read = words_read();
+  const Tensor lengths = network->read.lengths.view({3, kExamples});
+  std::array<std::int64_t, 3> left_out{};
+  for (std::int64_t i = 0; i < kExamples; ++i) {
+    const auto keeps = [&](std::int64_t id) { return (read[0][i] == std::exp2(id)).any().item<bool>(); };
+    const auto check = [&](std::int64_t side, const std::vector<std::int64_t>& ids) {
+      std::vector<float> words;
+      for (const std::int64_t id : ids) {
+        if (keeps(id)) words.push_back(static_cast<float>(1 << id));
+      }
+      EXPECT_FALSE(words.empty());
+      EXPECT_EQ(lengths[side][i].item<std::int64_t>(), std::ssize(words));
+      const Tensor row = read[side][i].slice(0, 0, std::ssize(words));
+      EXPECT_TRUE(at::equal(row, at::tensor(words))) << row;
+    };
+    check(0, {0, 1, 2, 1});
+    check(1, {2, 0});
+    check(2, {1});
+    for (const std::size_t id : {0, 1, 2}) left_out[id] += !keeps(static_cast<std::int64_t>(id));
+  }
+  // Of the words 0 and 2 one remains: (p - p^2) / (1 - p^2).
+  EXPECT_NEAR(static_cast<double>(left_out[0]) / kExamples, 0.2, 0.03);
+  EXPECT_EQ(left_out[1], 0);
+  EXPECT_NEAR(static_cast<double>(left_out[2]) / kExamples, 0.2, 0.03);
+  EXPECT_FALSE(at::equal(words_read(), read));  // of the next step
 }
 
 }  // namespace

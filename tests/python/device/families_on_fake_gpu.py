@@ -121,7 +121,7 @@ CASES = {
         "RNNCNN",
         {**CONTEXT, "decoder": "autoregressive_rnn", "feeding": "always_sampling"},
     ),
-    "MeanMaxAAE, labels": ("MeanMaxAAE", {**ATTENDING, "head": CLASSIFIER}),
+    "MeanMaxAAE, labels": ("MeanMaxAAE", {**ATTENDING, "head": CLASSIFIER, "word_dropout": 0.3}),
     **{
         f"RAE, {head}": ("RAE", {**ATTENDING, "head": getattr(se, head)()})
         for head in HEADS

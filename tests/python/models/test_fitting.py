@@ -468,6 +468,15 @@ def test_no_better_than_the_majority_class():
     assert kinds(SENTENCES, skewed, max_epochs=4, learning_rate=1e-5, seed=1) == {errors.MajorityWarning}
 
 
+def test_the_majority_class_and_a_validated_loss():
+    skewed = ["yes" if i % 4 else "no" for i in range(len(SENTENCES))]
+    options = {"fit": {"valid": (SENTENCES[::5], skewed[::5])}, "max_epochs": 1, "learning_rate": 1e-5}
+    options |= {"seed": 1, "metric": "loss"}
+    assert kinds(SENTENCES, skewed, **options) == {errors.MajorityWarning}
+    weighted = se.Classifier(class_weight="balanced")
+    assert errors.MajorityWarning not in kinds(SENTENCES, skewed, head=weighted, **options)
+
+
 def test_weighted_classes_are_validated_by_the_weighted_loss():
     weighted = se.GeneralizedPooling(VECTORS, head=se.Classifier(class_weight="balanced"))
     assert weighted.settings()["metric"] == "loss"

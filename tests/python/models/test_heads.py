@@ -17,6 +17,7 @@ models = pytest.importorskip("sentencode.models")
 
 import sentencode as se
 from sentencode.models import HeadModule, Inputs, NeuralEncoder, SentenceTask, Words
+from sentencode.models.held_out import held_out
 
 from . import checks
 
@@ -265,6 +266,37 @@ def test_a_resumed_training_is_bit_equal(kind, case, tmp_path):
     checks.assert_equal_weights(encoder.head_, straight.head_)
 
 
+@pytest.mark.parametrize("kind", ["GeneralizedPooling", "RNNCNN", "own"])
+def test_word_dropout(kind, tmp_path):
+    encoder = checks.interrupt_and_resume(unfitted(kind, word_dropout=0.5), PAIRS, LABELS, folder=tmp_path)
+    straight = fitted(kind, word_dropout=0.5)
+    checks.assert_equal_weights(encoder.network, straight.network)
+    assert straight.fingerprint() != fitted(kind).fingerprint()
+    straight.save(tmp_path / "model")
+    assert se.load(tmp_path / "model").word_dropout == 0.5
+    with pytest.raises(ValueError, match=r"checkpoint.*word_dropout"):
+        unfitted(kind, word_dropout=0.4).fit(PAIRS, LABELS, checkpoints=tmp_path)
+
+
+def test_validation_has_no_word_dropout():
+    still = {"learning_rate": 1e-12, "head": se.Classifier(dropout=0.0), "dropout": 0.0, "validate_every": 1}
+    losses = [
+        fitted(word_dropout=p, **still).fit(PAIRS, LABELS, valid=(PAIRS, LABELS)).history_ for p in (0.0, 0.5)
+    ]
+    without, with_dropout = ([event.loss for event in history.validations] for history in losses)
+    np.testing.assert_allclose(with_dropout, without, rtol=1e-6)
+    assert losses[0].steps[0].loss != losses[1].steps[0].loss
+
+
+def test_word_dropout_needs_a_head():
+    with pytest.raises(ValueError, match=r"word_dropout=0\.1 is for the training of a head"):
+        se.RAE(VECTORS, hidden=4, device="cpu", word_dropout=0.1).fit(SINGLE)
+    with pytest.raises(ValueError, match=r"word_dropout must be less than 1, got 1"):
+        fitted(word_dropout=1)
+    with pytest.raises(TypeError, match=r"word_dropout"):
+        fitted(word_dropout="0.1")
+
+
 def test_checkpoints_of_other_labels_and_heads_are_refused(tmp_path):
     encoder = unfitted("own", "pairs")
     encoder.fit(PAIRS, LABELS, checkpoints=tmp_path)
@@ -476,10 +508,52 @@ def test_examples_may_be_arrays_frames_and_tokens():
     for pairs in (np.array(PAIRS, object), np.array(PAIRS), frame, tokens, iter(PAIRS), tuple(PAIRS)):
         labels = pandas.Series(LABELS) if pairs is frame else LABELS
         embeddings.append(unfitted("own").fit(pairs, labels).encode("the cat"))
+    arrow = pytest.importorskip("pyarrow")
+    table = arrow.table({"a": [first for first, _ in PAIRS], "b": [second for _, second in PAIRS]})
+    embeddings.append(unfitted("own").fit(table, arrow.array(LABELS)).encode("the cat"))
     for embedding in embeddings:
         np.testing.assert_array_equal(embedding, embeddings[0])
+    for column in (arrow.array(SINGLE), arrow.chunked_array([SINGLE[:2], SINGLE[2:]])):
+        encoder = unfitted("own", "sentences").fit(column, [0, 1] * 3)
+        np.testing.assert_array_equal(encoder.predict(column), encoder.predict(SINGLE))
     single = [text.split() for text in SINGLE]
     assert unfitted("own", "sentences").fit(single, [0, 1] * 3).predict(single).shape == (6,)
+
+
+def test_a_pair_in_the_other_order_is_not_held_out():
+    rng = np.random.default_rng(0)
+    first, second = ([" ".join(rng.choice(WORDS, 8)) for _ in range(100)] for _ in range(2))
+    pairs = [*zip(first, second, strict=True), *zip(second, first, strict=True)]
+    examples = se.training.Examples.build(
+        [(*pair, 0) for pair in pairs], se.Vocabulary(dict.fromkeys(WORDS, 1)), "whitespace",
+        fields=("first", "second"), labels="int64",
+    )  # fmt: skip
+    train, valid = held_out(examples, 0.2, seed=0)
+    keys = [
+        {frozenset(one[side].tobytes() for side in ("first", "second")) for one in part}
+        for part in (train, valid)
+    ]
+    assert len(valid) >= 20
+    assert not keys[0] & keys[1]
+
+
+@pytest.mark.parametrize("y", [set(LABELS), dict.fromkeys(range(6)), "yynnyn", b"yynnyn"])
+def test_labels_are_a_list(y):
+    with pytest.raises(TypeError, match=f"y must be a list of labels, got {type(y).__name__}"):
+        unfitted("own").fit(PAIRS, y)
+
+
+def test_labels_are_no_times():
+    with pytest.raises(TypeError, match=r"y must be classes, got timedelta64\[ns\]"):
+        unfitted("own").fit(PAIRS, np.array([1, 2] * 3, "m8[ns]"))
+
+
+@pytest.mark.parametrize("name", ["word_dropout", "preset", "seed", "fit"])
+def test_networks_have_no_options_of_encoders(name):
+    scope = {"Bag": Bag}
+    exec(f"class Other(Bag):\n def __init__(self, words, features, {name}=0.2): pass", scope)
+    with pytest.raises(ValueError, match=f"option '{name}' has the name of something that every encoder has"):
+        type("OtherForHeads", (NeuralEncoder,), {"network_class": scope["Other"]})
 
 
 def test_training_reads_as_many_words_as_encoding():

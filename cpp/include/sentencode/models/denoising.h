@@ -25,9 +25,10 @@ void for_options(Options& of, const Visit& visit) {
   for_options(of.words, visit);
   visit("hidden", of.hidden, at_least(1, "Dimensions of a sentence embedding, and units of both LSTMs."));
   visit("dropout", of.dropout, dropout_probability("Dropout probability of the word vectors."));
-  visit("drop_words", of.drop_words, probability("Probability that a word is dropped in training."));
+  visit("drop_words", of.drop_words,
+        probability("Probability that a word is dropped in training without a head."));
   visit("swap_words", of.swap_words,
-        probability("Probability that two neighbouring words are swapped in training."));
+        probability("Probability that two neighbouring words are swapped in training without a head."));
 }
 
 /// Sentences with noise: each word is dropped with probability p_o; then each pair of neighbours (first and

@@ -12,9 +12,13 @@ namespace sentencode::models {
 /// A network and a head that is trained on its embeddings. Each field of an example is a sentence, whose ids
 /// are rows of `words`, as `read_words` returns them: training reads words as encoding does. All sentences of
 /// a batch are encoded together, and word_rows gets each distinct word once.
+///
+/// In training, each word is left out with the probability `word_dropout`: of all sentences of an example,
+/// which would otherwise seem to differ by it. Each sentence keeps a word.
 class SupervisedModel : public training::Model {
  public:
-  SupervisedModel(std::shared_ptr<SentenceNetwork> network, std::shared_ptr<Head> head, Words words);
+  SupervisedModel(std::shared_ptr<SentenceNetwork> network, std::shared_ptr<Head> head, Words words,
+                  double word_dropout = 0);
 
   training::Loss loss(const training::TensorBatch& batch) override;
   /// Embeddings [fields B, dim] of all first sentences, all second ones, ..., without dropout and gradients.
@@ -31,6 +35,7 @@ class SupervisedModel : public training::Model {
   std::shared_ptr<SentenceNetwork> network_;
   std::shared_ptr<Head> head_;
   Words words_;
+  double word_dropout_;
   bool makes_rows_;
 };
 

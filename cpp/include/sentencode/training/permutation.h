@@ -7,6 +7,9 @@ namespace sentencode {
 /// A hash of two integers, for keys made of a seed, an epoch and a purpose.
 std::uint64_t mixed(std::uint64_t a, std::uint64_t b);
 
+/// 64 random bits as a uniform number in [0, 1).
+inline double uniform(std::uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-53; }
+
 /// A pseudorandom permutation of [0, n), without memory and with random access: an alternating Feistel
 /// network over the least power of two that holds n, repeated while its output is not below n (cycle
 /// walking).
