@@ -51,7 +51,7 @@ TRAINING = {
 
 def unfitted(**change):
     return se.GeneralizedPooling(
-        VECTORS, head=se.Classifier(hidden=8, dropout=0.5), **{**NETWORK, **TRAINING, **change}
+        VECTORS, **{"head": se.Classifier(hidden=8, dropout=0.5), **NETWORK, **TRAINING, **change}
     )
 
 
