@@ -84,6 +84,15 @@ def test_several_encoders_and_all_tasks(folder, capsys, fails):
     fails(argv, "report.html: exists already; --overwrite replaces it")
 
 
+def test_names_of_folders_may_have_dots(folder, capsys):
+    models = [folder / name for name in ("m-1.5", "m-1.6")]
+    for model in models:
+        se.load(folder / "average.sentencode").export(model)
+    argv = arguments(folder, "--tasks", "CR", "--out", folder / "r.json", encoders=())
+    assert main([*argv, *(part for model in models for part in ("--encoder", str(model)))]) == 0
+    assert [Report.load(folder / f"r-{model.name}.json").encoder for model in models] == ["m-1.5", "m-1.6"]
+
+
 def test_results_of_mteb(folder, capsys):
     for split, n in (("train", 5749), ("dev", 1500), ("test", 1379)):  # the published sizes
         file = folder / "data" / "downstream" / "STS" / "STSBenchmark" / f"sts-{split}.csv"
