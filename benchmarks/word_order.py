@@ -3,7 +3,8 @@
 A student is distilled in closed form. Then ridge regression adds features of the words' vectors, in their
 order, to its embedding, so that the sum is nearer to the teacher's. The penalty is chosen by the cosine with
 the teacher of held-out sentences. [mean; max] is no sum: both are given to the classifier. Convolutions are
-trained, too, and so is the student's table, by gradients of the cosine.
+trained, too, and so is the student's table: by gradients of the cosine, or of the difference from the
+teacher's similarity of a sentence and one of its nearest neighbours.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ CONVOLUTIONS = 1024
 PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 BATCH = 2048
 EPOCHS = 4
+NEIGHBOURS = 8
 
 
 class Words:
@@ -161,21 +163,20 @@ class Trained(torch.nn.Module):
 
     Args:
         table: Word vectors [V, d].
-        convolve: Whether convolutions of three words are trained instead of the table.
+        layers: Layers of convolutions of three words that are trained; 0: the table is trained.
     """
 
-    def __init__(self, table: np.ndarray, convolve: bool) -> None:
+    def __init__(self, table: np.ndarray, layers: int) -> None:
         super().__init__()
-        self.pad = len(table)
+        self.pad, dim, width = len(table), table.shape[1], CONVOLUTIONS // 2
         scale = 1 / np.sqrt(np.mean(table**2))  # elements of about 1, as tanh and the rate expect
         padded = torch.tensor(np.vstack([scale * table, np.zeros_like(table[:1])]))
-        self.words = torch.nn.Embedding.from_pretrained(padded, freeze=convolve, padding_idx=self.pad)
-        self.convolution = self.out = None
-        if convolve:
-            dim = table.shape[1]
-            self.convolution = torch.nn.Conv1d(dim, CONVOLUTIONS // 2, 3, padding=1)
-            self.out = torch.nn.Linear(CONVOLUTIONS // 2, dim)
-            torch.nn.init.zeros_(self.out.weight)
+        self.words = torch.nn.Embedding.from_pretrained(padded, freeze=layers > 0, padding_idx=self.pad)
+        self.convolutions = torch.nn.ModuleList(
+            torch.nn.Conv1d(width if i else dim, width, 3, padding=1) for i in range(layers)
+        )
+        self.out = torch.nn.Linear(width, dim)
+        torch.nn.init.zeros_(self.out.weight)
 
     def forward(self, w: Words) -> torch.Tensor:
         ids = torch.full((len(w.words), int(w.lengths.max())), self.pad)
@@ -184,15 +185,24 @@ class Trained(torch.nn.Module):
         lengths = torch.tensor(w.lengths, dtype=torch.float32)[:, None]
         x = self.words(ids)  # [B, L, d]
         mean = x.sum(1) / lengths
-        if self.convolution is None:
+        if not self.convolutions:
             return mean
-        states = torch.tanh(self.convolution(x.mT)).mT * mask[..., None]  # [B, L, C]
+        states = x
+        for convolution in self.convolutions:
+            states = torch.tanh(convolution(states.mT)).mT * mask[..., None]  # [B, L, C]
         return mean + self.out(states.sum(1) / lengths)
 
-    def fit(self, words_of: Callable[[list[str]], Words], texts: list[str], target: np.ndarray) -> float:
-        """Train on 19 of 20 sentences. Returns the mean cosine of the others."""
+    def fit(
+        self,
+        words_of: Callable[[list[str]], Words],
+        texts: list[str],
+        target: np.ndarray,
+        neighbours: bool,
+    ) -> float:
+        """Train on 19 of 20 sentences, by the cosine or by neighbours. Returns the others' mean cosine."""
         held_out = np.arange(len(texts)) % 20 == 0
         train = np.flatnonzero(~held_out)
+        near = nearest(target, train) if neighbours else None
         train = train[np.argsort([len(texts[i]) for i in train], kind="stable")]
         batches = np.array_split(train, len(train) // 128)
         optimizer = torch.optim.Adam([p for p in self.parameters() if p.requires_grad], 1e-3)
@@ -202,7 +212,13 @@ class Trained(torch.nn.Module):
             for i in order.permutation(len(batches)):
                 rows = self(words_of([texts[k] for k in batches[i]]))
                 aim = torch.tensor(target[batches[i]])
-                loss = 1 - torch.nn.functional.cosine_similarity(rows, aim).mean()
+                if near is None:
+                    loss = 1 - torch.nn.functional.cosine_similarity(rows, aim).mean()
+                else:
+                    other = near[batches[i], order.integers(NEIGHBOURS, size=len(aim))]
+                    theirs = self(words_of([texts[k] for k in other]))
+                    aim = (aim * torch.tensor(target[other])).sum(1)
+                    loss = (torch.nn.functional.cosine_similarity(rows, theirs) - aim).square().mean()
                 optimizer.zero_grad()
                 loss.backward()
                 optimizer.step()
@@ -213,6 +229,15 @@ class Trained(torch.nn.Module):
     @torch.no_grad()
     def embed(self, w: Words) -> np.ndarray:
         return self(w).numpy()
+
+
+def nearest(target: np.ndarray, train: np.ndarray) -> np.ndarray:
+    """The neighbours [n, NEIGHBOURS] of the training sentences among themselves, by the teacher's cosine."""
+    found = np.zeros((len(target), NEIGHBOURS), np.int64)
+    of, top = torch.tensor(target[train]), NEIGHBOURS + 1  # itself is one
+    for rows in np.array_split(np.arange(len(train)), -(-len(train) // BATCH)):
+        found[train[rows]] = train[(of[rows] @ of.T).topk(top).indices[:, 1:].numpy()]
+    return found
 
 
 def cosine(x: np.ndarray, y: np.ndarray) -> float:
@@ -275,13 +300,15 @@ def main() -> None:
             lambda w, f=features, s=solution: scale * w.mean(w.vectors) + f(w) @ s,
             score,
         )
-    for name, convolve in {
-        "trained convolutions of three words": True,
-        "a table trained by cosine": False,
-    }.items():
+    for name, layers, by_neighbours in (
+        ("trained convolutions of three words", 1, False),
+        ("two layers of trained convolutions", 2, False),
+        ("a table trained by cosine", 0, False),
+        ("a table trained by similarities of neighbours", 0, True),
+    ):
         torch.manual_seed(0)
-        model = Trained(table, convolve)
-        rows[name] = (model.embed, model.fit(words_of, texts, target))
+        model = Trained(table, layers)
+        rows[name] = (model.embed, model.fit(words_of, texts, target, by_neighbours))
     rows["[mean; max]"] = (
         lambda w: np.hstack([w.mean(w.vectors), np.maximum.reduceat(w.vectors, w.starts)]),
         None,
