@@ -106,7 +106,7 @@ class Splitter {
   /// Whether the period at i, followed by a space, ends a sentence; the next word begins at `next`.
   bool period_ends_sentence(size_t i, size_t next) const {
     size_t begin = i;
-    while (begin > begin_ && !is_boundary(begin - 1)) --begin;
+    while (begin > begin_ && !is_boundary(at(before(begin)))) begin = before(begin);
     const string_view word = text_.substr(begin, i - begin);
     if (word.empty()) return true;
     const char32_t first = at(begin).code;
@@ -125,11 +125,17 @@ class Splitter {
     }
   }
 
-  /// Whether the byte at i is a boundary of words.
-  bool is_boundary(size_t i) const {
-    const char c = text_[i];
-    return c == ' ' || (c >= '\t' && c <= '\r') || c == '(' || c == '[' || c == '"' || c == '\'' ||
-           c == '-' || c == '/';
+  /// Where the code point before i begins.
+  size_t before(size_t i) const {
+    const size_t first = i > 4 ? i - 4 : 0;
+    do --i;
+    while (i > first && (static_cast<unsigned char>(text_[i]) & 0xC0) == 0x80);
+    return i;
+  }
+  /// Whether words do not reach across a character.
+  bool is_boundary(CodePoint c) const {
+    return is_opener(c.code) || is_closer(c.code) || is_one_of(c.code, U"/:;,<>=|") ||
+           category(c.code) == UTF8PROC_CATEGORY_ZS || (c.code >= '\t' && c.code <= '\r');
   }
   static bool is_number(string_view word) {
     return std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; });

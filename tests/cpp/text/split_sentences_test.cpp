@@ -40,6 +40,8 @@ TEST(SplitSentences, TerminatorsAndCase) {
 
 TEST(SplitSentences, Abbreviations) {
   expect_split("Mr. Smith met Mrs. Jones, Dr. No and Prof. A. Einstein.|They spoke.");
+  expect_split("He said “Mr. Smith left.”|«Dr. Jones», she said—Mrs. Hall saw it.|The “U.S. Army” is here.");
+  expect_split("We met\u00A0Mr. Smith,Dr. No,<b>Mr. Hall</b>:Prof. Lee and *Mrs. Jones*.|‘Mr. Hall left.’");
   expect_split("J. R. R. Tolkien wrote it.|C. S. Lewis read it.");
   expect_split("He works at Acme Inc. Chicago is far.");
   expect_split("He works at Acme Inc.|The pay is low.");
