@@ -12,7 +12,7 @@ from ..files import as_path, read_text
 __all__ = ["definitions"]
 
 _PARTS = ("noun", "verb", "adj", "adv")
-_EXAMPLE = re.compile(r'[;:,]?\s*"[^"]*"?')
+_EXAMPLE = re.compile(r'(?:^|[;:,])\s*"[^"]*"?')
 _MARKER = re.compile(r"\((?:a|p|ip)\)$")  # the position of an adjective
 
 

@@ -166,11 +166,15 @@ class NgramModel:
 
         Raises:
             NotFittedError: The model was not fitted.
-            ValueError: A word is `<s>`, `</s>` or `<unk>`.
+            ValueError: A word is `<s>`, `</s>` or `<unk>`, or has white space.
         """
         names = [*_NAMES, *self._fitted()]
         if len(set(names)) != len(names):
             raise ValueError(f"the text has one of {', '.join(_NAMES)}, which are symbols of the ARPA format")
+        if (spaced := next((name for name in names if name.split() != [name]), None)) is not None:
+            raise ValueError(
+                f"the word {spaced!r:.60} has white space, which separates words in the ARPA format"
+            )
         orders = [_Order(np.arange(len(names)), self._single, self._weight), *self._orders]
         with whole_file(path, follow_link=True) as out:
             sizes = "".join(f"ngram {n}={len(one.p)}\n" for n, one in enumerate(orders, 1))

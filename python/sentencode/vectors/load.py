@@ -50,7 +50,7 @@ def load(
     verify: bool,
 ) -> _core.WordVectors:
     """`WordVectors.load`, which describes the arguments."""
-    path = os.path.expanduser(as_name(path))
+    path = os.path.abspath(os.path.expanduser(as_name(path)))  # also after a change of the folder
     limit = None if limit is None else checked_int("limit", limit, 1)
     dim = None if dim is None else checked_int("dim", dim, 1)
     format = checked_str("format", format)

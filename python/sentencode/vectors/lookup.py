@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -143,10 +143,10 @@ class Lookup:
         """
         topn = checked_int("topn", topn, 0)
         if isinstance(word, str):
-            return self._nearest({word: 1.0}, topn)
+            return self._nearest([(word, 1.0)], topn)
         query = word if isinstance(word, np.ndarray) else list(word)  # type: ignore[arg-type]
         if len(query) and isinstance(query[0], str):
-            return self._nearest(dict.fromkeys(map(str, query), 1.0), topn)
+            return self._nearest([(str(one), 1.0) for one in query], topn)
         return self._core.most_similar(np.asarray(query, dtype=np.float32), topn, [])
 
     def analogy(self, a: str, b: str, c: str, topn: int = 10) -> list[tuple[str, float]]:
@@ -161,7 +161,7 @@ class Lookup:
         Raises:
             KeyError: A word is not in the table.
         """
-        return self._nearest({a: -1.0, b: 1.0, c: 1.0}, checked_int("topn", topn, 0))
+        return self._nearest([(a, -1.0), (b, 1.0), (c, 1.0)], checked_int("topn", topn, 0))
 
     def similarity(self, a: str, b: str) -> float:
         """Return the cosine of the vectors of two words; 0 if one is zero.
@@ -252,9 +252,10 @@ class Lookup:
             raise UnknownWordError(word, self.words)
         return i
 
-    def _nearest(self, signs: Mapping[str, float], topn: int) -> list[tuple[str, float]]:
-        query = np.array(list(signs.values()), dtype=np.float32) @ _unit(self.matrix(signs))
-        exclude = [i for i in map(self._core.find, signs) if i >= 0]  # subwords may represent the others
+    def _nearest(self, signs: Sequence[tuple[str, float]], topn: int) -> list[tuple[str, float]]:
+        words = [word for word, _ in signs]
+        query = np.array([sign for _, sign in signs], np.float32) @ _unit(self.matrix(words))
+        exclude = [i for i in map(self._core.find, set(words)) if i >= 0]  # subwords may represent the others
         return self._core.most_similar(query, topn, exclude)
 
 

@@ -19,6 +19,7 @@ __all__ = [
 
 Storage = Literal["float32", "float16", "int8"]
 OutOfVocabulary = Literal["skip", "zero", "mean", "random", "subwords"]
+_MOST_COUNT = 2**53  # floats represent all integers up to it
 
 
 def table_of(
@@ -43,6 +44,8 @@ def table_of(
         counts = np.ascontiguousarray(counts)
         if counts.dtype.kind not in "iu" or counts.ndim != 1:
             raise ValueError(f"counts must be integers [words], got {counts.dtype}")
+        if np.any(counts < 0) or np.any(counts > _MOST_COUNT):
+            raise ValueError(f"counts must be from 0 to {_MOST_COUNT}, got {counts.min()} to {counts.max()}")
         counts = counts.astype(np.int64)
     words = words if isinstance(words, (list, tuple)) else list(words)
     return _core.WordVectors.from_array(

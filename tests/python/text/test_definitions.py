@@ -11,7 +11,7 @@ NOUN = (
     "02121620 05 n 02 cat 0 true_cat 0 002 @ 02120997 n 0000 ~ 02121808 n 0000 | "
     'feline; mammal: "a cat; purrs"'
     ' ; "two cats"  \n'
-    "00001740 03 n 01 entity 0 000 | that which is (living or nonliving)  \n"
+    '00001740 03 n 01 entity 0 000 | that which is ("living" or nonliving); "so"  \n'
 )
 ADJECTIVE = (
     '00003131 00 a 02 galore(ip) 0 abundant 0 001 & 00012345 a 0000 | in great numbers; "daisies galore"\n'
@@ -22,7 +22,7 @@ ADJECTIVE = (
 def test_entries(tmp_path):
     (tmp_path / "data.noun").write_text(LICENCE + NOUN)
     cat = [("feline; mammal", "cat"), ("feline; mammal", "true cat")]
-    entity = ("that which is (living or nonliving)", "entity")
+    entity = ('that which is ("living" or nonliving)', "entity")
     assert list(se.definitions(tmp_path / "data.noun")) == [*cat, entity]
 
 

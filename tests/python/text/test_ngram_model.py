@@ -202,6 +202,8 @@ def test_words_that_are_named_as_symbols_are_words(tmp_path):
     assert model.oov_rate(["<unk> <s> c"]) == pytest.approx(1 / 3)
     with pytest.raises(ValueError, match="the text has one of <unk>, <s>"):
         model.write_arpa(tmp_path / "a.arpa")
+    with pytest.raises(ValueError, match="the word 'a b' has white space"):
+        NgramModel(2, tokenizer=lambda text: [text]).fit(["a b", "c"]).write_arpa(tmp_path / "a.arpa")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -133,6 +133,13 @@ def test_takes_any_layout():
         (["a", "a"], np.eye(2), None, "words must differ, but 'a' is at 0 and 1"),
         (["a"], np.eye(2), None, "2 rows for 1 words"),
         (["a", "b"], np.eye(2), [1], "1 counts for 2 words"),
+        (
+            ["a", "b"],
+            np.eye(2),
+            np.array([2**63 + 5, 1], np.uint64),
+            "counts must be from 0 to 9007199254740992",
+        ),
+        (["a", "b"], np.eye(2), [-1, 1], "counts must be from 0 to 9007199254740992, got -1 to 1"),
         (["a", "b"], np.eye(2), [0.5, 1], "integers"),
         (["a"], np.ones(2), None, r"matrix must contain numbers \[words, dim\], got float64 of shape \[2\]"),
         (["a"], [["x"]], None, "matrix must contain numbers"),
@@ -213,6 +220,18 @@ def test_is_pickled_by_content(vectors, storage):
     assert np.array_equal(back.counts, stored.counts)
 
 
+def test_relative_paths_are_those_of_the_folder_then(vectors, tmp_path, monkeypatch):
+    vectors.save(tmp_path / "vectors")
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path)
+    mapped = se.WordVectors.load("vectors")
+    monkeypatch.chdir("other")
+    assert mapped.path == str(tmp_path / "vectors")
+    assert pickle.loads(pickle.dumps(mapped)).fingerprint == vectors.fingerprint
+    se.Average(mapped).save("average", vectors=False)
+    assert se.load("average").encode("cat").shape == (vectors.dim,)
+
+
 def test_is_pickled_by_reference_when_mapped(vectors, tmp_path):
     path = tmp_path / "vectors"
     vectors.save(path)
@@ -267,7 +286,9 @@ def test_most_similar_matches_numpy():
         (vectors.most_similar(matrix[7]), expected(matrix[7], [], 10)),
         (vectors.most_similar(matrix[7].tolist(), 3), expected(matrix[7], [], 3)),
         (vectors.most_similar(["w1", "w2"]), expected(unit[1] + unit[2], [1, 2], 10)),
+        (vectors.most_similar(["w1", "w1", "w2"]), expected(2 * unit[1] + unit[2], [1, 2], 10)),
         (vectors.analogy("w1", "w2", "w3", 4), expected(unit[2] - unit[1] + unit[3], [1, 2, 3], 4)),
+        (vectors.analogy("w2", "w1", "w2", 4), expected(unit[1], [1, 2], 4)),
     ]
     for neighbours, (names, scores) in cases:
         assert [word for word, _ in neighbours] == names
