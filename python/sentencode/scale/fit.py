@@ -197,7 +197,13 @@ class _Template:
             table = WordVectors.load(path)
         unfitted = type(encoder)(**{**encoder.get_params(deep=False), "vectors": table})
         name = f"encoder-{uuid.uuid4().hex}"
-        folder.write(name, pickle.dumps(unfitted))
+        try:
+            content = pickle.dumps(unfitted)
+        except (AttributeError, TypeError, pickle.PicklingError) as error:
+            raise ValueError(
+                f"workers cannot import the tokenizer, such as a lambda: define it in a module ({error})"
+            ) from error
+        folder.write(name, content)
         return cls(folder, name)
 
     def __call__(self) -> _Statistics:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -129,7 +131,7 @@ def _below(url: str) -> tuple[str, list[str]]:
 
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
-_OTHERS = {b"Obj\x01": "Avro", b"ARROW1": "Arrow"}
+_OTHERS = {b"Obj\x01": "Avro", b"ARROW1": "Arrow", b"\x93NUMPY": "NumPy"}
 BOM = b"\xef\xbb\xbf"  # of UTF-8
 _HEAD, _PARQUET = 10, b"PAR1"
 FORMATS = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet"}
@@ -148,6 +150,8 @@ def _input(path: str) -> Input:
         size = int(info["size"])
         kind, packed = _kind(path, size, lambda begin, end: fs.cat_file(inner, start=begin, end=end))
         return Input(path, kind, packed, size, identity_at(fs, inner), _seen(info))
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise OSError(errno.ESPIPE, "is no file that can be split into shards: copy its text into one", path)
     with open(path, "rb") as file:
 
         def part(begin: int, end: int) -> bytes:

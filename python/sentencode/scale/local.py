@@ -97,10 +97,13 @@ class _Job:
             while (item := self.next()) is not None:
                 i, task = item
                 for lost in range(1, _TRIES + 1):
+                    is_new = process is None
                     process = self._started() if process is None else process
                     if process is None:
                         return  # stopped
                     try:
+                        if is_new:
+                            _send(process.stdin, self.work)
                         _send(process.stdin, pickle.dumps(task))
                         result = pickle.loads(_receive(process.stdout))
                         self.results.put((i, result, None))
@@ -134,7 +137,6 @@ class _Job:
                 start_new_session=True,  # only this process gets Ctrl-C
             )
             self.processes.append(process)
-        _send(process.stdin, self.work)
         return process
 
     def _ended(self, process: subprocess.Popen[bytes]) -> None:

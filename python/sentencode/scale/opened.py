@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from .._extras import require
-from ..cache import cache_dir
+from ..cache import cache_dir, limit_cache
 from ..encoder import Encoder
 from ..files import as_name, as_path, make_folder, whole_file, without_link
 from ..linear.base import LinearEncoder
@@ -29,6 +29,7 @@ from .inputs import identity_at
 __all__ = ["SavedEncoder", "computing", "use_threads", "worker_threads"]
 
 _COPY_BYTES = 1 << 22  # at a time
+_MOST_OPEN = 8
 
 _open: dict[Any, Encoder] = {}  # the encoders of this process, by `SavedEncoder._key`
 _opening = threading.Lock()
@@ -78,10 +79,10 @@ class SavedEncoder:
                 f"unexpected keyword {min(unknown)!r}; those of sentencode.load are possible, too"
             )
         if isinstance(encoder, Encoder):
-            path, loaded = _saved(encoder), encoder
             tokenizer = getattr(encoder, "tokenizer_", None)
             if tokenizer is not None and tokenizer.split == "external":
                 options.setdefault("tokenizer", tokenizer)
+            path, loaded = _saved(encoder, options), encoder
         elif isinstance(encoder, (str, bytes, os.PathLike)):
             path = as_name(encoder)
             if "://" not in path:
@@ -98,7 +99,7 @@ class SavedEncoder:
         saved = cls(path, loaded.fingerprint(), loaded.dim, type(loaded).__name__, options, device, made_with)
         if loaded is not encoder and device is None:  # the user may fit `encoder` again
             with _opening:
-                _open[saved._key] = loaded
+                _keep(saved._key, loaded)
         return saved
 
     @property
@@ -131,8 +132,15 @@ class SavedEncoder:
                 )
             if self.device is not None:
                 loaded.set_params(device=self.device)
-            _open[self._key] = loaded
+            _keep(self._key, loaded)
             return loaded
+
+
+def _keep(key: Any, encoder: Encoder) -> None:
+    """Keeps an encoder open, and closes those that were opened long before."""
+    _open[key] = encoder
+    while len(_open) > _MOST_OPEN:
+        del _open[next(iter(_open))]
 
 
 def _digest(options: dict[str, Any]) -> str:
@@ -142,14 +150,17 @@ def _digest(options: dict[str, Any]) -> str:
         return uuid.uuid4().hex
 
 
-def _saved(encoder: Encoder) -> str:
-    """The file of an encoder, named by its fingerprint, so that it is written once."""
+def _saved(encoder: Encoder, options: dict[str, Any]) -> str:
+    """The file of an encoder, named by its fingerprint, so that it is written once, unless it is damaged."""
     path = cache_dir() / "encoders" / f"{encoder.fingerprint()}.sentencode"
-    if not path.exists():
-        make_folder(path.parent)
-        with warnings.catch_warnings():  # the tokenizer is in the pickle
-            warnings.simplefilter("ignore", UserWarning)
+    with warnings.catch_warnings():  # the tokenizer is in the pickle
+        warnings.simplefilter("ignore", UserWarning)
+        try:
+            load(path, **{**options, "verify": True})
+        except (OSError, ValueError):
+            make_folder(path.parent)
             encoder.save(without_link(path))  # type: ignore[attr-defined]
+            limit_cache(path.parent, "*.sentencode")
     return str(path)
 
 

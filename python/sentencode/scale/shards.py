@@ -9,6 +9,7 @@ import gzip
 import io
 import json
 import lzma
+import zlib
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -217,6 +218,9 @@ def read(shard: Shard, columns: Columns, rows: int) -> Iterator[Batch]:
                 yield list(texts), list(ids)
 
 
+_DAMAGED = (lzma.LZMAError, gzip.BadGzipFile, zlib.error)
+
+
 @contextmanager
 def _naming(path: str) -> Iterator[None]:
     """Adds the file's name to errors of libraries about damage."""
@@ -225,7 +229,7 @@ def _naming(path: str) -> Iterator[None]:
     except FormatError:
         raise
     # The first two are pyarrow's.
-    except (ValueError, NotImplementedError, EOFError, lzma.LZMAError, gzip.BadGzipFile) as error:
+    except (ValueError, NotImplementedError, EOFError, *_DAMAGED) as error:
         raise FormatError(f"{path}: cannot be read: {error}") from error
     except (TimeoutError, asyncio.TimeoutError, ConnectionError):  # transient, see `engines.attempt`
         raise
@@ -421,6 +425,11 @@ def _csv(shard: Shard, columns: Columns) -> Iterator[Any]:
                 row_size = 0
                 if not row and len(names) > 1:
                     continue
+                if any(row[len(names) :]):
+                    raise FormatError(
+                        f"{path}: line {table.line_num}: {len(row)} cells, but the header has {len(names)}: "
+                        "a text with the delimiter must be in quotes"
+                    )
                 # In a table of one column, an empty line is an empty cell. Short rows lack their last cells.
                 cells = [row[i] if i < len(row) else None for i in indices] if row else [""] * len(indices)
                 yield _row(columns, str, cells[0], cells[-1], f"{path}: line {table.line_num}")

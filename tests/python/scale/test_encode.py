@@ -53,6 +53,28 @@ def test_embeddings_equal_one_process(saved, lines, tmp_path, expected, workers,
     assert [name.rpartition("-")[0] for name in names] == [f"part-{i:05d}" for i in range(len(names))]
 
 
+def test_a_damaged_file_of_an_encoder_is_written_again(tmp_path, encoder, lines, expected):
+    before = se.cache_dir()
+    se.set_cache_dir(tmp_path / "cache")
+    try:
+        encode(encoder, lines, tmp_path / "first", workers=1)
+        (file,) = (tmp_path / "cache" / "encoders").iterdir()
+        content = bytearray(file.read_bytes())
+        content[-40] ^= 0x40
+        file.write_bytes(content)
+        encode(encoder, lines, tmp_path / "second", workers=1)
+        np.testing.assert_array_equal(Embeddings(tmp_path / "second").to_numpy(), expected)
+        assert se.load(file).fingerprint() == encoder.fingerprint()
+    finally:
+        se.set_cache_dir(before)
+
+
+def test_workers_that_end_at_once(monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/bin/true")
+    with pytest.raises(RuntimeError, match="3 workers were lost on it, the last one with status 0"):
+        list(LocalEngine(2).run(str, [1, 2]))
+
+
 def test_shards_with_any_number_of_rows(saved, tmp_path, encoder, sentences):
     long = " ".join(["the"] * 400)
     texts = ["man", "", long, "dog", *sentences[:50]]

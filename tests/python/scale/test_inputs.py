@@ -7,6 +7,7 @@ import os
 from types import SimpleNamespace
 from typing import ClassVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -130,6 +131,16 @@ def test_json_is_lines_of_json(root):
     put(f"{root}/array.json", b'[{"text": "one"}]')
     with pytest.raises(se.FormatError, match=r"array\.json: expected a JSON object in each line, got one"):
         inputs_of(root)
+
+
+def test_pipes_and_arrays_are_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", "/dev/null"):
+        with pytest.raises(OSError, match="is no file that can be split into shards"):
+            inputs_of(path)
+    np.save(tmp_path / "rows.npy", np.eye(2))
+    with pytest.raises(se.FormatError, match=r"rows\.npy: is a file of NumPy"):
+        inputs_of(tmp_path / "rows.npy")
 
 
 def test_the_suffix_of_a_web_address_is_before_its_query():

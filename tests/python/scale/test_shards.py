@@ -182,6 +182,19 @@ def test_cells_of_csv(tmp_path):
     assert all_rows(path)[0] == ["x", "", "y" * 200_000]
     path.write_text("id,text\n1,x\n\n2\n")
     assert all_rows(path, id="id")[:2] == (["x", None], ["1", "2"])
+    path.write_text("id,text\n1,x,,\n")  # more cells, all of them empty
+    assert all_rows(path, id="id")[:2] == (["x"], ["1"])
+    path.write_text("id,text\n1,x\n2,hello, world\n")
+    with pytest.raises(se.FormatError, match=r"rows\.csv: line 3: 3 cells, but the header has 2"):
+        all_rows(path, id="id")
+
+
+def test_damage_of_gzip_names_the_file(tmp_path):
+    content = bytearray(gzip.compress(b"one two three four\n" * 1000))
+    content[20] ^= 0xFF
+    (tmp_path / "text.gz").write_bytes(content)
+    with pytest.raises(se.FormatError, match=r"text\.gz: cannot be read"):
+        all_rows(tmp_path / "text.gz")
 
 
 @pytest.mark.parametrize("groups", [1, 7, 100])
