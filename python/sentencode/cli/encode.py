@@ -10,6 +10,7 @@ or on Ray, Spark or Dask.
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -30,7 +31,7 @@ from ..text.inputs import TEXT_AT_ONCE, unit_of
 from . import sources, streams, tables
 from .errors import UsageError
 from .options import add_output_options
-from .part_file import check_targets, part_file
+from .part_file import check_targets, part_file, work_files
 
 __all__ = ["EXAMPLE", "HELP", "NAME", "add_arguments", "encode_file", "run"]
 
@@ -178,6 +179,12 @@ def _encode(options: argparse.Namespace, source: Path, target: Path) -> str:
         sources.check_output(options.save, inputs, options.overwrite, texts=texts)
         if options.save.absolute() == target.absolute():
             raise UsageError("--save and OUTPUT are the same file")
+    if options.ranges is not None:  # which --calibrate may write
+        written = [path for path in (target, *work_files(target), options.save) if path is not None]
+        if os.path.realpath(options.ranges) in map(os.path.realpath, written):
+            raise UsageError(
+                f"--ranges: {options.ranges} is also written; give the ranges a file of their own"
+            )
     encoder = sources.encoder(options)
     rows = encode_file(
         encoder,

@@ -274,6 +274,8 @@ def _check_mteb(options: argparse.Namespace, tasks: str | list[Any]) -> None:
     from ..evaluation.report.mteb import MTEB_TASKS
 
     names = {task if isinstance(task, str) else task.name for task in tasks}
+    if options.mteb is not None and options.limit is not None:
+        raise UsageError("--mteb excludes --limit: its results are those of all examples")
     if options.mteb is not None and tasks != "all" and not names & set(MTEB_TASKS):
         raise UsageError(f"--mteb requires one of these --tasks: {', '.join(MTEB_TASKS)}")
 
@@ -315,6 +317,8 @@ def _add_curve(
     from ..evaluation.report import add_curve
 
     task = load_task(name, options.data, partial=options.partial)
+    if options.limit is not None:
+        task = task.sample(options.limit)
     if name in report.curves and report.curves[name].data == digest_of(task):
         return
     report.curves.pop(name, None)

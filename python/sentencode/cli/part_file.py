@@ -16,7 +16,7 @@ from .. import _core
 from ..files import read_json, refuse_link, whole_file
 from . import sources
 
-__all__ = ["PartFile", "Whole", "check_targets", "part_file", "whole_lines"]
+__all__ = ["PartFile", "Whole", "check_targets", "part_file", "whole_lines", "work_files"]
 
 # (file, rows, size) -> number of complete rows and their end, for at most `rows` rows within `size` bytes.
 Whole = Callable[[FileIO, int, int], tuple[int, int]]
@@ -35,7 +35,7 @@ def check_targets(
     """Checks a target and its unfinished file; arguments as for `sources.check_output`."""
     inputs, texts = list(inputs), list(texts)
     sources.check_output(target, inputs, overwrite, texts=texts)
-    for path in _work_files(target):
+    for path in work_files(target):
         sources.check_output(path, inputs, overwrite=True, texts=texts)
 
 
@@ -62,7 +62,7 @@ def part_file(
         ValueError: Earlier work was made from something else.
     """
     target = Path(_core.link_target(target))
-    part, state = _work_files(target)
+    part, state = work_files(target)
     with _locked(part) as file:
         _core.AtomicFile(state).discard()  # left by a process that was killed
         unfinished = PartFile(target, file, dict(made_from), whole)
@@ -83,7 +83,7 @@ class PartFile:
 
     def __init__(self, target: Path, file: FileIO, made_from: dict[str, Any], whole: Whole) -> None:
         self.target, self.rows = target, 0
-        self._part, self._state = _work_files(target)
+        self._part, self._state = work_files(target)
         self._file, self._made_from, self._whole = file, made_from, whole
         self._saved, self._wait = time.monotonic(), _SAVE_FIRST
 
@@ -197,7 +197,7 @@ def whole_lines(file: FileIO, rows: int, size: int) -> tuple[int, int]:
     return lines, end
 
 
-def _work_files(target: Path) -> tuple[Path, Path]:
+def work_files(target: Path) -> tuple[Path, Path]:
     """The unfinished file and its state file."""
     target = Path(_core.link_target(target))
     return Path(f"{target}.part"), Path(f"{target}.part.json")

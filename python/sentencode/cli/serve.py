@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "--raw": (False, "embeddings as encode returns them; otherwise they have length 1"),
             "--api-key-file FILE": (
                 Path,
-                "file of the keys that clients may send, one per line; # begins a comment",
+                "file of the keys that clients may send, one per line; lines with # are comments",
             ),
             "--max-body BYTES": ("8MB", "largest body of a request"),
             "--max-inputs N": (2048, "largest number of texts of a request"),
@@ -94,5 +94,7 @@ def _keys(path: Path | None) -> list[str]:
         in_file = [line for line in lines if line and not line.startswith("#")]
         if not in_file:
             raise UsageError(f"{path}: expected a key, the file has none")
+        if any(line.split() != [line] for line in in_file):
+            raise UsageError(f"{path}: a key has white space; comments are lines of their own")
         keys += in_file
     return keys

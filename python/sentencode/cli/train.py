@@ -143,7 +143,11 @@ def _prepare(config: Config, folder: Path, options: argparse.Namespace) -> None:
     texts = [file for source in data.values() for file in train_data.files_of(source)]
     for written in (config.output, *config.moses_files()):
         sources.check_output(written, inputs, options.overwrite, texts=texts)
-    _prepare_logs(config, [*inputs, *texts])
+    _prepare_logs(config, [*inputs, *texts, *config.moses_files(), folder / _CONFIG])
+    for written in (folder, *map(Path, config.tables["logs"].values())):
+        for text in filter(os.path.isdir, texts):
+            if written.resolve().is_relative_to(Path(text).resolve()):
+                raise UsageError(f"{written} is in the folder {text}, which is read: give it another name")
     for name in ("train", "valid"):
         train_data.corpus(data.get(name))  # an error now if there is no such file
     # The folder may be one of models, or of another program: foreign files are neither removed nor replaced.
@@ -162,6 +166,7 @@ def _begin(
     config: Config, folder: Path, options: argparse.Namespace, encoder: Any, fit: dict[str, Any]
 ) -> None:
     """Notes in the folder of checkpoints what is trained. --fresh removes those of another run."""
+    from .. import _nn
     from ..models.neural_training import check_options
     from ..training.checkpoints import checkpoint_files, remove_checkpoints
 
@@ -169,7 +174,7 @@ def _begin(
         check_options(encoder, **fit)  # an error must not cost the checkpoints
         remove_checkpoints(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    with whole_file(folder / _CONFIG) as file:
+    with _nn.lock_folder(folder), whole_file(folder / _CONFIG) as file:  # not while another training runs
         file.write(f"{json.dumps(_run_of(config), indent=1)}\n".encode())
 
 
@@ -189,7 +194,7 @@ def _prepare_logs(config: Config, inputs: list[Any]) -> None:
         log = Path(name)
         for path in (output, *filter(None, inputs)):
             if os.path.realpath(log) == os.path.realpath(path):
-                what = "the output" if path is output else "an input"
+                what = "the output" if path is output else "read, or written as another file"
                 raise UsageError(f"[logs] {key}: {log} is also {what}; give the log another name")
         if key == "csv" and log.is_dir():
             raise UsageError(f"[logs] csv: {log} is a folder, and must be a file")

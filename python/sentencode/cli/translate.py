@@ -32,6 +32,8 @@ sentencode translate nmt.sentencode --moses nmt.source.moses nmt.target.moses te
 sentencode translate nmt.sentencode --sample --temperature 0.8 --top-p 0.9 test.en -
 """
 _LINES = 512  # translated and written together
+_SEARCH = {"beam": 5, "best": 1, "length_penalty": 0.0}  # defaults
+_SAMPLING: dict[str, Any] = {"seed": 0, "temperature": 1.0, "top_k": 0, "top_p": 1.0}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,15 +44,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(
         parser,
         {
-            "--beam N": (5, "beam size; 1: greedy search"),
-            "--best N": (1, "translations per line"),
+            "--beam N": (_SEARCH["beam"], "beam size; 1: greedy search"),
+            "--best N": (_SEARCH["best"], "translations per line"),
             "--max-length N": (100, "tokens"),
-            "--length-penalty A": (0.0, "exponent of the length penalty"),
+            "--length-penalty A": (_SEARCH["length_penalty"], "exponent of the length penalty"),
             "--sample": (False, "sample words instead of beam search"),
-            "--seed N": (0, "seed of the samples"),
-            "--temperature T": (1.0, "temperature of the samples"),
-            "--top-k K": (0, "sample from the K likeliest words; 0: all"),
-            "--top-p P": (1.0, "sample from the nucleus of probability P"),
+            "--seed N": (_SAMPLING["seed"], "seed of the samples"),
+            "--temperature T": (_SAMPLING["temperature"], "temperature of the samples"),
+            "--top-k K": (_SAMPLING["top_k"], "sample from the K likeliest words; 0: all"),
+            "--top-p P": (_SAMPLING["top_p"], "sample from the nucleus of probability P"),
             "--replace-unknown": (False, "copy the source word with the most attention for an unknown word"),
             "--scores": (False, "write log p, too"),
             "--overwrite": (False, "replace OUTPUT, and do not continue earlier work"),
@@ -69,6 +71,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
+    unused, why = (_SEARCH, "excludes") if options.sample else (_SAMPLING, "requires")
+    for name, default in unused.items():
+        if getattr(options, name) != default:
+            raise UsageError(f"--{name.replace('_', '-')} {why} --sample")
     source = sources.opened_input(options.input)
     out = sources.standard_output() if options.output == Path("-") else None
     if out is None:

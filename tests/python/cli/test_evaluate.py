@@ -163,6 +163,7 @@ def test_speed_excludes_cached_embeddings(folder):
         (["--tasks", "CR", "--confidence", "2"], 1, "confidence must be less than 1, got 2.0"),
         (["--curve", "STS14"], 2, "--curve: STS14 has nothing to learn"),
         (["--curve", "MX"], 1, "no task is named 'MX'"),
+        (["--mteb", "results", "--limit", "20", "--tasks", "STSBenchmark"], 2, "--mteb excludes --limit"),
         (["--tsv", "mine.tsv"], 2, "--tsv: expected KIND=FILE, KIND one of classification, pair_class"),
         (["--tsv", "similarity=nowhere.tsv"], 1, "nowhere.tsv"),
         (["--groups", "nowhere.tsv"], 1, "nowhere.tsv"),
@@ -348,6 +349,12 @@ def test_learning_curves(folder, monkeypatch):
         file.write_text(2 * file.read_text())
     assert main(argv) == 0
     assert Report.load(out).curves["CR"].x[-1] == 320  # of other examples: anew
+    limited = [*argv, "--limit", "30", "--overwrite"]
+    assert main(limited) == 0
+    assert Report.load(out).curves["CR"].x[-1] == 20
+    with monkeypatch.context() as patched:
+        patched.setattr("sentencode.evaluation.learning_curve", fail)
+        assert main(limited[:-1]) == 0
 
 
 def test_reports_compared(folder, capsys, fails):

@@ -374,7 +374,8 @@ def test_logs_get_their_folders_and_replace_nothing(folder, fails):
     assert len(History.from_csv(log).steps) == 2
     for name, message in [
         ("b.sentencode", "b.sentencode is also the output; give the log another name"),
-        ("valid.txt", "valid.txt is also an input"),
+        ("valid.txt", "valid.txt is also read, or written as another file"),
+        ("b.sentencode.checkpoints/config.json", "config.json is also read, or written as another file"),
         ("logs", "is a folder, and must be a file"),
     ]:
         more = ["--output", folder / "b.sentencode", "--set", f"logs.csv={folder / name}"]

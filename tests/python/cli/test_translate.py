@@ -64,6 +64,20 @@ def test_samples(model, text, capfdbinary):
     assert capfdbinary.readouterr().out.decode().split("\n")[0] == TARGET[0]
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--temperature", "0.5"], "--temperature requires --sample"),
+        (["--top-k", "3"], "--top-k requires --sample"),
+        (["--seed", "1"], "--seed requires --sample"),
+        (["--sample", "--beam", "3"], "--beam excludes --sample"),
+        (["--sample", "--best", "2"], "--best excludes --sample"),
+    ],
+)
+def test_options_of_samples_and_of_search(model, text, options, message, fails):
+    fails(["translate", str(model), *options, str(text), "-"], message, 2)
+
+
 def test_another_encoder_is_refused(text, tmp_path, fails):
     path = tmp_path / "average.sentencode"
     se.Average(se.WordVectors.from_dict({"a": [1.0]})).save(path)

@@ -117,15 +117,15 @@ def test_a_thread_serves_localhost(monkeypatch):
 
 def test_keys(tmp_path):
     file = tmp_path / "keys"
-    file.write_text("# of last year\nold\n\nnew words\n")
+    file.write_text("# of last year\nold\n\n new\n")
     with served([*SERVE, "default", "--port", "0", "--api-key-file", file], SENTENCODE_API_KEY="secret") as (
         _,
         port,
     ):
         assert get(port)[0] == 401
-        for key in ("old", "new words", "secret"):
+        for key in ("old", "new", "secret"):
             assert get(port, Authorization=f"Bearer {key}")[0] == 200
-        for key in ("#", "new", "year"):
+        for key in ("#", "of", "year"):
             assert get(port, Authorization=f"Bearer {key}")[0] == 401
         assert get(port, "/health") == (200, {"status": "ok", "model": "default", "dimensions": 148})
 
@@ -263,5 +263,7 @@ def test_wrong_usage(tmp_path, monkeypatch, capsys):
     fails("max_body must be a size with a unit", "--max-body", "8")
     (tmp_path / "keys").write_text(" \n")
     fails("keys: expected a key, the file has none", "--api-key-file", tmp_path / "keys")
+    (tmp_path / "keys").write_text("abc # of last year\n")
+    fails("keys: a key has white space; comments are lines of their own", "--api-key-file", tmp_path / "keys")
     monkeypatch.setenv("SENTENCODE_API_KEY", " ")
     fails("SENTENCODE_API_KEY is empty")
