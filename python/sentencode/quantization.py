@@ -62,7 +62,7 @@ def quantize_embeddings(
         ranges = np.stack([sample.min(axis=0), sample.max(axis=0)])
     output = Output("quantize_embeddings", rows.shape[1], precision, ranges=ranges)
     stored = np.empty((len(rows), output.width), output.dtype)
-    output.store(rows, stored)
+    _core.quantize(rows, stored, output.precision, output._ranges)
     return stored[0] if is_one_row(embeddings) else stored
 
 
@@ -79,6 +79,7 @@ class Output:
         normalize: bool = False,
         ranges: npt.ArrayLike | None = None,
     ) -> None:
+        self.caller = caller
         self.precision = "float32" if precision is None else precision
         if self.precision not in DTYPES:
             *names, last = map(repr, DTYPES)
@@ -114,6 +115,11 @@ class Output:
         plain = block[:1].flags.c_contiguous and block.strides[0] > 0
         stored = block if plain else np.empty(block.shape, block.dtype)
         _core.quantize(first, stored, self.precision, self._ranges)
+        if self.precision == "float16" and np.isinf(stored).any():
+            raise ValueError(
+                f"{self.caller}: an embedding has {np.nanmax(np.abs(first)):g}, too large for "
+                "precision='float16': normalize embeddings, or use 'float32'"
+            )
         if not plain:
             block[:] = stored
 

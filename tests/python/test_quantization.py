@@ -92,6 +92,18 @@ def test_float16_equals_numpys_cast():
     assert np.isnan(se.quantize_embeddings([np.nan], "float16")).all()
 
 
+def test_encode_refuses_what_float16_cannot_hold():
+    encoder = se.Average({"a": [1e6, 1.0], "b": [1.0, 2.0]})
+    with pytest.raises(
+        ValueError, match=r"encode: an embedding has 1e\+06, too large for precision='float16'"
+    ):
+        encoder.encode(["b", "a"], precision="float16")
+    rows = encoder.encode(["a", "b"], precision="float16", normalize_embeddings=True)
+    assert np.isfinite(rows).all()
+    with pytest.raises(TypeError, match="normalize_embeddings must be True or False, got 'no'"):
+        encoder.encode(["a"], normalize_embeddings="no")
+
+
 def test_one_embedding_tensors_and_lists():
     row = [0.5, -1.0, 0.0]
     assert se.quantize_embeddings(row, "ubinary").tolist() == [128]

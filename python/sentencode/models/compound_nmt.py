@@ -338,7 +338,7 @@ class CompoundNMT(NeuralEncoder):
             NotFittedError: If the encoder is not fitted.
             ValueError: If the decoder has no attention, or the sentence no words.
         """
-        target = self.translate(source) if target is None else target
+        target = self.translate([source])[0] if target is None else target
         words, target_words, b, a = Translator(self).attentions(source, target, layer)
         weights = b if a is None else b @ a  # eq. 4
         return words, target_words, weights[0].float().cpu().numpy()
@@ -371,7 +371,7 @@ class CompoundNMT(NeuralEncoder):
             ImportError: If matplotlib is not installed.
             ValueError: As in `alignment`.
         """
-        target = self.translate(source) if target is None else target
+        target = self.translate([source])[0] if target is None else target
         words, target_words, b, a = Translator(self).attentions(source, target, layer)
         heads = b if a is None else b[0].T[:, :, None] * a[0][:, None, :]  # [r, target, source]
         return draw_alignment(words, target_words, heads.float().cpu().numpy(), least=least, ax=ax)

@@ -195,6 +195,7 @@ def test_alignment_is_the_product_of_both_attentions(nmt):
         b = nmt.network.attention(nmt.network.read(x, lengths), ids, ends)[0].numpy()
     np.testing.assert_allclose(weights, b @ a, atol=1e-6)
     assert nmt.alignment(SOURCE[1])[1][:-1] == nmt.translate(SOURCE[1]).split()
+    assert nmt.alignment(SOURCE[1].split())[:2] == nmt.alignment(SOURCE[1])[:2]
     with pytest.raises(ValueError, match="its decoder has no attention"):
         fitted("final", max_steps=1).alignment(SOURCE[1])
     with pytest.raises(ValueError, match="sentence has no word"):
