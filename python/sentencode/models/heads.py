@@ -273,7 +273,8 @@ class RowRegression(Head):
 
     A projection is initialised by ridge regression on the embeddings of the untrained network. With up to
     4,000 sentences, ridge regression on the average of word vectors is closer to the teacher than `RNNCNN`
-    and `MeanMaxAAE`, and training does not make `GeneralizedPooling` better (docs/results/defaults.md).
+    and `MeanMaxAAE`, and training does not make `GeneralizedPooling` better; with 20,000 it does
+    (docs/results/defaults.md).
 
     Attributes:
         projection: Whether embeddings are mapped linearly to the teacher's; `predict` returns the result.
