@@ -38,8 +38,8 @@ def held_out_masks(
 ) -> list[Mask]:
     """Return which examples are held out [n], in each part; none is equal to one that is trained on.
 
-    A few examples with equal ones are trained on. If most have equal ones, groups are held out instead, those
-    that are not large.
+    A few examples with equal ones are trained on. If these were more than a tenth, groups are held out
+    instead, those that are not large: otherwise classes with many equal examples would hardly be held out.
 
     Args:
         choose: Function from the classes of n examples, and n, to the indices to hold out, for each part.
@@ -49,7 +49,7 @@ def held_out_masks(
     n = len(groups)
     masks = [_mask(numbers, n) for numbers in choose(labels, n)]
     single = [held_out & ~np.isin(groups, groups[~held_out]) for held_out in masks]
-    if 2 * sum(map(np.count_nonzero, single)) < sum(map(np.count_nonzero, masks)):
+    if 10 * sum(map(np.count_nonzero, single)) < 9 * sum(map(np.count_nonzero, masks)):
         begins = np.unique(groups, return_index=True)[1]
         sizes = np.bincount(groups)
         small = sizes <= max(n // _LARGE, 2 * n / len(sizes))
