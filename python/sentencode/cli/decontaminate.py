@@ -70,9 +70,8 @@ def run(options: argparse.Namespace) -> None:
         for i, path in enumerate(files):
             file.write(b"\n" * (i > 0))  # documents end with a file, and with a blank line
             for line in Corpus(path, keep_empty=True):
-                # A document whose sentences are all removed leaves a blank line more.
-                for kept in clean([line]) if line.strip() else [""]:
-                    file.write(f"{kept}\n".encode())
+                kept = clean([line]) if line.strip() else [""]
+                file.write("".join(f"{text}\n" for text in kept).encode())
                 if moved is not None and clean.seen % _LINES == 0:
                     moved(clean.seen, 0)
     print(f"{options.out}: {clean.seen - clean.removed:,} of {clean.seen:,} lines")

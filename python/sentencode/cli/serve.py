@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "--raw": (False, "embeddings as encode returns them; otherwise they have length 1"),
             "--api-key-file FILE": (
                 Path,
-                "file of the keys that clients may send, one per line; lines with # are comments",
+                "file of the keys that clients may send, one per line; those that begin with # are comments",
             ),
             "--max-body BYTES": ("8MB", "largest body of a request"),
             "--max-inputs N": (2048, "largest number of texts of a request"),

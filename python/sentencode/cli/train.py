@@ -143,11 +143,11 @@ def _prepare(config: Config, folder: Path, options: argparse.Namespace) -> None:
     texts = [file for source in data.values() for file in train_data.files_of(source)]
     for written in (config.output, *config.moses_files()):
         sources.check_output(written, inputs, options.overwrite, texts=texts)
-    _prepare_logs(config, [*inputs, *texts, *config.moses_files(), folder / _CONFIG])
     for written in (folder, *map(Path, config.tables["logs"].values())):
         for text in filter(os.path.isdir, texts):
             if written.resolve().is_relative_to(Path(text).resolve()):
                 raise UsageError(f"{written} is in the folder {text}, which is read: give it another name")
+    _prepare_logs(config, [*inputs, *texts, *config.moses_files(), folder / _CONFIG])
     for name in ("train", "valid"):
         train_data.corpus(data.get(name))  # an error now if there is no such file
     # The folder may be one of models, or of another program: foreign files are neither removed nor replaced.

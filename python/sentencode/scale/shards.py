@@ -218,9 +218,6 @@ def read(shard: Shard, columns: Columns, rows: int) -> Iterator[Batch]:
                 yield list(texts), list(ids)
 
 
-_DAMAGED = (lzma.LZMAError, gzip.BadGzipFile, zlib.error)
-
-
 @contextmanager
 def _naming(path: str) -> Iterator[None]:
     """Adds the file's name to errors of libraries about damage."""
@@ -229,7 +226,7 @@ def _naming(path: str) -> Iterator[None]:
     except FormatError:
         raise
     # The first two are pyarrow's.
-    except (ValueError, NotImplementedError, EOFError, *_DAMAGED) as error:
+    except (ValueError, NotImplementedError, EOFError, lzma.LZMAError, gzip.BadGzipFile, zlib.error) as error:
         raise FormatError(f"{path}: cannot be read: {error}") from error
     except (TimeoutError, asyncio.TimeoutError, ConnectionError):  # transient, see `engines.attempt`
         raise

@@ -328,6 +328,32 @@ def test_a_folder_of_other_files_is_refused_and_unchanged(folder, fails, fresh, 
     assert {path.name: path.read_bytes() for path in models.iterdir()} == files
 
 
+def test_a_second_training_changes_nothing_of_the_first(folder, fails):
+    from sentencode import _nn
+
+    run = folder / "run"
+    assert main(command(folder, "--checkpoints", run, "--set", "max_steps=2")) == 0
+    for path in run.glob("*.safetensors"):  # as before the first checkpoint
+        path.unlink()
+    before = (run / "config.json").read_text()
+    with _nn.lock_folder(run):
+        fails(
+            command(folder, "--checkpoints", run, "--overwrite", "--set", "hidden=4"),
+            "another training writes to",
+        )
+    assert (run / "config.json").read_text() == before
+
+
+@pytest.mark.parametrize("key", ["logs.csv", "logs.tensorboard", "checkpoints.folder"])
+def test_what_is_written_is_not_in_a_folder_that_is_read(folder, key, fails):
+    texts = folder / "texts"
+    texts.mkdir()
+    (folder / "a.txt").rename(texts / "a.txt")
+    more = ["--set", f'data.train="{texts}"', "--set", f'{key}="{texts / "new"}"']
+    fails(command(folder, *more), f"is in the folder {texts}, which is read", 2)
+    assert [path.name for path in texts.iterdir()] == ["a.txt"]
+
+
 def test_fresh_removes_only_checkpoints(folder, capsys):
     run = folder / "run"
     run.mkdir()
