@@ -110,7 +110,7 @@ def forest(
         groups: Group of each row, which chooses its colour.
         colours: Colour of each group, in the order of the legend.
         marks: A second value of each row, a diamond; None for none.
-        margins: Half the width of an interval around 0 whose ends are marked.
+        margins: The largest loss, which is marked; None for none.
         bands: Half the width of a grey band around 0, truncated at the axes; its value is on the right.
 
     Returns:
@@ -130,7 +130,7 @@ def forest(
         if mark is not None:
             (handles["mark"],) = axes.plot(mark, row, "D", color="C0", markersize=5, ls="none")
         if margin is not None:
-            (handles["margin"],) = axes.plot((-margin, margin), (row, row), "|", color="black", markersize=11)
+            (handles["margin"],) = axes.plot(-margin, row, "|", color="black", markersize=11)
     axes.set_xlim(axes.get_xlim())  # bands may be wider
     for row, band in enumerate(bands):
         if band is not None:

@@ -40,8 +40,8 @@ float element(const std::byte* row, std::int64_t i) {
 
 template <Storage S>
 void sum_portable(const std::byte* const* rows, const float* factors, std::int64_t count, std::int64_t dim,
-                  bool add, float* out) {
-  if (!add) std::fill_n(out, dim, 0.0F);
+                  float* out) {
+  std::fill_n(out, dim, 0.0F);
   for (std::int64_t r = 0; r < count; ++r) {
     const std::byte* row = rows[r];
     if (factors == nullptr) {
@@ -69,15 +69,13 @@ ST_AVX512 inline __m512 load_avx512(const std::byte* at, __mmask16 mask) {
 
 template <Storage S, bool weighted, int vectors>
 ST_AVX512 void strip_avx512(const std::byte* const* rows, const float* factors, std::int64_t count,
-                            std::int64_t column, __mmask16 last, bool add, float* out) {
+                            std::int64_t column, __mmask16 last, float* out) {
   constexpr std::size_t kStep = 16 * (S == Storage::float32 ? 4 : S == Storage::float16 ? 2 : 1);
   const std::size_t offset = static_cast<std::size_t>(column) * kStep / 16;
   const auto mask = [last](int v) { return v == vectors - 1 ? last : static_cast<__mmask16>(0xffff); };
   __m512 sum[vectors];
 #pragma GCC unroll 32
-  for (int v = 0; v < vectors; ++v) {
-    sum[v] = add ? _mm512_maskz_loadu_ps(mask(v), out + column + 16 * v) : _mm512_setzero_ps();
-  }
+  for (int v = 0; v < vectors; ++v) sum[v] = _mm512_setzero_ps();
   for (std::int64_t r = 0; r < count; ++r) {
     const std::byte* row = rows[r] + offset;
     const __m512 factor = weighted ? _mm512_set1_ps(factors[r]) : _mm512_setzero_ps();
@@ -117,17 +115,13 @@ ST_AVX2 inline __m256 load_avx2(const std::byte* at, int left) {
 
 template <Storage S, bool weighted, int vectors>
 ST_AVX2 void strip_avx2(const std::byte* const* rows, const float* factors, std::int64_t count,
-                        std::int64_t column, int last, bool add, float* out) {
+                        std::int64_t column, int last, float* out) {
   constexpr std::size_t kStep = 8 * (S == Storage::float32 ? 4 : S == Storage::float16 ? 2 : 1);
   const std::size_t offset = static_cast<std::size_t>(column) * kStep / 8;
   const auto left = [last](int v) { return v == vectors - 1 ? last : 8; };
   __m256 sum[vectors];
 #pragma GCC unroll 16
-  for (int v = 0; v < vectors; ++v) {
-    sum[v] =
-        add ? load_avx2<Storage::float32>(reinterpret_cast<const std::byte*>(out + column + 8 * v), left(v))
-            : _mm256_setzero_ps();
-  }
+  for (int v = 0; v < vectors; ++v) sum[v] = _mm256_setzero_ps();
   for (std::int64_t r = 0; r < count; ++r) {
     const std::byte* row = rows[r] + offset;
     const __m256 factor = weighted ? _mm256_set1_ps(factors[r]) : _mm256_setzero_ps();
@@ -153,7 +147,7 @@ ST_AVX2 void strip_avx2(const std::byte* const* rows, const float* factors, std:
 struct Avx512 {
   static constexpr int kLanes = 16, kMaxVectors = 20;
   static __mmask16 last(int lanes) { return static_cast<__mmask16>((1U << lanes) - 1); }
-  using Strip = void (*)(const std::byte* const*, const float*, std::int64_t, std::int64_t, __mmask16, bool,
+  using Strip = void (*)(const std::byte* const*, const float*, std::int64_t, std::int64_t, __mmask16,
                          float*);
   template <Storage S, bool weighted, int vectors>
   static constexpr Strip kStrip = strip_avx512<S, weighted, vectors>;
@@ -161,8 +155,7 @@ struct Avx512 {
 struct Avx2 {
   static constexpr int kLanes = 8, kMaxVectors = 12;
   static int last(int lanes) { return lanes; }
-  using Strip = void (*)(const std::byte* const*, const float*, std::int64_t, std::int64_t, int, bool,
-                         float*);
+  using Strip = void (*)(const std::byte* const*, const float*, std::int64_t, std::int64_t, int, float*);
   template <Storage S, bool weighted, int vectors>
   static constexpr Strip kStrip = strip_avx2<S, weighted, vectors>;
 };
@@ -174,7 +167,7 @@ constexpr auto strips_of(std::integer_sequence<int, n...>) {
 
 template <class Isa, Storage S>
 void sum_strips(const std::byte* const* rows, const float* factors, std::int64_t count, std::int64_t dim,
-                bool add, float* out) {
+                float* out) {
   using Widths = std::make_integer_sequence<int, Isa::kMaxVectors>;
   static constexpr auto kWeighted = strips_of<Isa, S, true>(Widths());
   static constexpr auto kPlain = strips_of<Isa, S, false>(Widths());
@@ -186,7 +179,7 @@ void sum_strips(const std::byte* const* rows, const float* factors, std::int64_t
     const std::int64_t width = (vectors + left - 1) / left;
     const auto lanes =
         static_cast<int>(std::min<std::int64_t>(Isa::kLanes, dim - column - (width - 1) * Isa::kLanes));
-    strips[static_cast<std::size_t>(width - 1)](rows, factors, count, column, Isa::last(lanes), add, out);
+    strips[static_cast<std::size_t>(width - 1)](rows, factors, count, column, Isa::last(lanes), out);
     column += width * Isa::kLanes;
     vectors -= width;
   }

@@ -213,7 +213,7 @@ std::shared_ptr<const WordVectors> WordVectors::with_storage(Storage storage) co
     add_subwords(parts, pieces.lengths, pieces.buckets, [&](std::int64_t i, float* out) {
       const std::byte* row = pieces.rows.data() + static_cast<std::size_t>(i) * row_bytes();
       kernel(&row, pieces.scales.empty() ? nullptr : &pieces.scales[static_cast<std::size_t>(i)], 1, dim(),
-             false, out);
+             out);
     });
   }
   parts.oov = oov();

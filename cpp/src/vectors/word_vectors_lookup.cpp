@@ -48,7 +48,7 @@ std::int32_t WordVectors::make_row(std::string_view word, RaggedIds& out) const 
   }
   std::vector<float> mean(static_cast<std::size_t>(dim()));
   row_kernels().sum[static_cast<std::size_t>(storage())](rows.data(), factors.data(), std::ssize(rows), dim(),
-                                                         false, mean.data());
+                                                         mean.data());
   const std::size_t before = out.made.size();
   const auto id = this->rows() + static_cast<std::int64_t>(before / row_bytes());
   ST_CHECK(id <= std::numeric_limits<std::int32_t>::max(), InvalidInput, "too many unknown words at once");

@@ -1,6 +1,7 @@
 // Rows of a table and their sums: the hot loops of encoding.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <utility>
 
@@ -30,28 +31,27 @@ void WordVectors::sum(const RaggedIds& of, std::span<const std::int32_t> ids, co
 void WordVectors::sum(const RaggedIds& of, std::span<const std::int32_t> ids, const float* weights,
                       float scale, float* out) const {
   constexpr std::size_t kRows = 64;  // summed per call
+  if (ids.size() > kRows) {  // in halves: errors of rounding grow with the logarithm of the number of words
+    const std::size_t half = std::bit_floor(ids.size() - 1);
+    sum(of, ids.first(half), weights, scale, out);
+    Vector rest(dim());
+    sum(of, ids.subspan(half), weights, scale, rest.data());
+    Eigen::Map<Vector>(out, dim()) += rest;
+    return;
+  }
   std::array<const std::byte*, kRows> rows;
   std::array<float, kRows> factors;
-  const SumRows kernel = row_kernels().sum[static_cast<std::size_t>(storage())];
   const bool scaled = storage() == Storage::int8;
   const bool weighted = weights != nullptr || scaled || scale != 1.0F;
   const auto last =
       static_cast<std::int32_t>(this->rows() - 1);  // its weight is that of rows made of subwords
-  Vector block;  // the sum of one call: errors of rounding grow with the number of blocks, not of words
-  bool first = true;
-  do {
-    const auto piece = ids.first(std::min(ids.size(), kRows));
-    for (std::size_t i = 0; i < piece.size(); ++i) {
-      rows[i] = row_of(of, piece[i]);
-      factors[i] = weights != nullptr ? scale * weights[std::min(piece[i], last)] : scale;
-      if (scaled) factors[i] *= scale_of(of, piece[i]);
-    }
-    if (!first) block.resize(dim());
-    kernel(rows.data(), weighted ? factors.data() : nullptr, static_cast<std::int64_t>(piece.size()), dim(),
-           false, first ? out : block.data());
-    if (!std::exchange(first, false)) Eigen::Map<Vector>(out, dim()) += block;
-    ids = ids.subspan(piece.size());
-  } while (!ids.empty());
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    rows[i] = row_of(of, ids[i]);
+    factors[i] = weights != nullptr ? scale * weights[std::min(ids[i], last)] : scale;
+    if (scaled) factors[i] *= scale_of(of, ids[i]);
+  }
+  row_kernels().sum[static_cast<std::size_t>(storage())](rows.data(), weighted ? factors.data() : nullptr,
+                                                         std::ssize(ids), dim(), out);
 }
 
 template <typename Scale>

@@ -222,7 +222,7 @@ class Aae(_Trained):
     """
 
     NAME = "aae"
-    TABLES = "1, 2, 3, widths, findings, cost, curve"
+    TABLES = "1, 2, 3, widths, findings, fig2, cost, curve"
     ROW = "mean-max-aae"
     TRAINED = "all trained rows"
     END = "105"

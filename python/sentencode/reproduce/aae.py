@@ -10,9 +10,10 @@ from typing import Any
 from .claims import Claim, Claims
 from .controls import CONTROLS, AverageOfWord2vec, Projection, of_wordnet, paragraph_vec, saved_row
 from .curves import Curves
+from .decoder_attention import DecoderAttention, attention_results
 from .family import Family, File
 from .report import Report
-from .results_folder import file_identity
+from .results_folder import Result, file_identity
 from .rows import Row, untrained
 from .rows import Size as CommonSize
 from .score_tables import Averages, Cost, Scores
@@ -152,7 +153,16 @@ _CLAIMS = (
         for name in ("LSTM SDAE", "CNN-LSTM AE")
     ),
 )
+_ATTENDING = (_BEST, f"untrained {_BEST}")  # rows of figure 2
 _CLAIMED = tuple(dict.fromkeys(row for claim in _CLAIMS for row in (claim.row, claim.other)))
+
+
+def _measured(bench: Any, encoder: Any, result: Result) -> dict[str, dict[str, float]]:
+    """The decoder's attention to the mean."""
+    if result["row"] not in _ATTENDING:
+        return {}
+    return attention_results(encoder, bench.corpora[""][1], result)
+
 
 FAMILY = Family(
     name="aae",
@@ -210,6 +220,7 @@ FAMILY = Family(
             tasks=_ACCURACIES,
         ),
         "findings": Claims("The paper's findings, and whether they hold here", _CLAIMED),
+        "fig2": DecoderAttention("Figure 2: attention to the mean", _ATTENDING),
         "cost": Cost(
             "Section 4.4: parameters, and time of training",
             "section 4.4",
@@ -221,6 +232,7 @@ FAMILY = Family(
     ordered=True,
     options={"unit_words": False},
     claims=_CLAIMS,
+    measure=_measured,
     curve=("SICKRelatedness", "STS14"),
 )
 

@@ -6,6 +6,7 @@ import math
 import shutil
 import statistics
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..concatenation import Concatenation
+from ..errors import MajorityWarning
 from ..files import make_folder, without_link
 from ..saved import load
 from ..text.vocabulary import Vocabulary
@@ -258,7 +260,9 @@ class Bench:
         labels = self.labels(row)
         # Translation requires the training vocabulary; other vocabularies do not depend on the examples.
         examples = train if isinstance(labels, Parallel) else valid if labels else (valid,)
-        encoder.fit(*examples, show_progress_bar=self.show)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", MajorityWarning)
+            encoder.fit(*examples, show_progress_bar=self.show)
         return encoder
 
     def labels(self, row: Row) -> Labels | None:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
+from statistics import NormalDist, fmean
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,8 +59,8 @@ class Claim:
         row: Row that the claim is about.
         other: Row that it is compared with.
         tasks: Tasks of the mean, or columns of scores, as in `"en-de bleu"`.
-        within: Largest difference, in points, of rows that count as equally good. None: the claim is that
-            `row` is better.
+        within: Largest loss, in points, of a row that counts as equally good. None: the claim is that `row`
+            is better.
         net: Whether the difference of the untrained networks of the same widths and poolings is subtracted,
             for a claim on width or pooling, which change the scores of untrained encoders, too.
     """
@@ -85,9 +85,7 @@ class Claim:
             return "holds" if low > 0 else "differs" if high < 0 else "undecided"
         if trained is not None and trained <= self.within:
             return "undecided"
-        if -self.within <= low and high <= self.within:
-            return "holds"
-        return "differs" if low > self.within or high < -self.within else "undecided"
+        return "holds" if low >= -self.within else "differs" if high < -self.within else "undecided"
 
 
 def evaluated_claims(
@@ -98,7 +96,7 @@ def evaluated_claims(
     The variance of a difference has two parts: one of resampled test examples, the same for both rows, and
     one of the training seeds. The latter is pooled over all rows, because each row has few seeds, and
     Student's t accounts for their number. With one seed each it is unknown and left out. Where evaluation
-    reports are missing, the intervals of both rows' scores are combined as if they were independent.
+    reports are missing, the first part combines the intervals of the scores as if they were independent.
     A claim with `net` is undecided if an untrained network is missing; its difference is then that of the
     trained rows.
 
@@ -246,19 +244,27 @@ class _Differences:
         """The same from the intervals of the rows' scores, as if they were independent."""
         each = [self.report.intervals(name) for name in rows]
         common = {column for column in each[0] if all("low" in scores.get(column, {}) for scores in each)}
-        values = [{c: score["value"] for c, score in scores.items()} for scores in each]
         halves = [{c: (scores[c]["high"] - scores[c]["low"]) / 2 for c in common} for scores in each]
-        means = [_points(figures, common, tasks) for figures in values]
-        widths = [width for figures in halves for width in _points(figures, common, tasks).values()]
-        if not means[0]:
+        widths = [_points(figures, common, tasks) for figures in halves]
+        if not widths[0]:
             return None
-        difference = sum(sign * fmean(mean.values()) for sign, mean in zip(signs, means, strict=True))
+
+        def mean(run: Result) -> float:
+            values = {c: score["value"] for c, score in run["scores"].items()}
+            return fmean(_points(values, common, tasks).values())
+
+        means = {
+            name: [mean(run) for run in self.report.of(name) if common <= run["scores"].keys()]
+            for name in self.report.rows
+        }
+        difference = sum(sign * fmean(means[name]) for sign, name in zip(signs, rows, strict=True))
+        half = math.hypot(*(width for figures in widths for width in figures.values())) / len(widths[0])
+        counts = [len(means[name]) for name in rows if self.report.rows[name].seeded]
+        half = _half_width((half / _normal_quantile()) ** 2, _between_seeds(list(means.values())), counts)
         return {
-            "tasks": list(means[0]),
-            "seeds": min(
-                (len(self.report.of(name)) for name in rows if self.report.rows[name].seeded), default=1
-            ),
-            **_interval(difference, math.hypot(*widths) / len(means[0])),
+            "tasks": list(widths[0]),
+            "seeds": min(counts, default=1),
+            **_interval(difference, half),
             "paired": False,
         }
 
@@ -271,7 +277,8 @@ class _Differences:
         correct = [np.mean([run.per_seed == run.gold for run in runs], axis=(0, 1)) for runs in outputs]
         p = {"examples": paired_t_test(*correct).p_one_tailed}
         accuracies = [[result.figure("acc") for result in runs] for runs in results]
-        if len(accuracies[0]) == len(accuracies[1]) >= _SEEDS_TESTED:
+        seeds = [[result["seed"] for result in self.report.of(name)] for name in (row, other)]
+        if seeds[0] == seeds[1] and len(accuracies[0]) == len(accuracies[1]) >= _SEEDS_TESTED:
             p["seeds"] = paired_t_test(*accuracies).p_one_tailed
         return {"p": p}
 
@@ -303,13 +310,18 @@ def _between_seeds(means: Sequence[Sequence[float]]) -> _Variance:
     return _Variance(squares / freedom if freedom else 0.0, freedom)
 
 
+def _normal_quantile() -> float:
+    """Half the width of a 95 % interval of a standard normal variable."""
+    return NormalDist().inv_cdf(0.975)
+
+
 def _half_width(examples: float, seeds: _Variance, counts: Sequence[int]) -> float:
     """Half the 95 % interval, by Student's t with the degrees of freedom of Welch and Satterthwaite."""
-    stats: Any = require("scipy.stats", "eval")
     from_seeds = seeds.value * sum(1 / count for count in counts)
     both = examples + from_seeds
     if from_seeds == 0:
-        return float(stats.norm.ppf(0.975)) * math.sqrt(both)
+        return _normal_quantile() * math.sqrt(both)
+    stats: Any = require("scipy.stats", "eval")
     return float(stats.t.ppf(0.975, seeds.freedom * (both / from_seeds) ** 2)) * math.sqrt(both)
 
 
@@ -407,9 +419,9 @@ def rules(findings: Sequence[Result]) -> str:
         )
     if margins:
         parts.append(
-            f'Margin of "equally good", chosen before the run: {", ".join(f"{x:g}" for x in margins)}. '
-            "It holds if the interval is within the margin, and differs if it is outside. "
-            "If training gave no more than the margin, it is undecided."
+            f'Margin of "equally good", chosen before the run: {", ".join(f"{-x:g}" for x in margins)}. '
+            "It holds if the interval is above the margin, and differs if it is below. "
+            "If training gave no more than the margin's size, it is undecided."
         )
     if any("trained" in one for one in differences):
         parts.append(
@@ -427,8 +439,7 @@ def rules(findings: Sequence[Result]) -> str:
         )
     if any("paired" in one for one in differences):
         parts.append(
-            "Intervals from stored scores treat rows as independent, so they are wider than paired ones, "
-            "and do not cover seeds."
+            "Intervals from stored scores treat rows as independent, so they are wider than paired ones."
         )
     if len(differences) < len(findings):
         parts.append(
@@ -447,7 +458,7 @@ def claim_cells(finding: Result) -> list[str]:
         elif gain is not None and gain <= within:
             reasons.append(f"training gave only {gain:+.1f}")
         else:
-            reasons.append(f"interval exceeds ±{within:g}")
+            reasons.append(f"interval contains {-within:g}")
     if len(finding["tasks"]) < finding["of"]:
         reasons.append(f"{len(finding['tasks'])} of {finding['of']} tasks")
     if finding["seeds"] == 1:
@@ -456,7 +467,7 @@ def claim_cells(finding: Result) -> list[str]:
         finding["claim"],
         _compared(finding, " / "),
         MISSING if paper is None else f"{paper:+.{2 if 'unit' in finding else 1}f}",
-        MISSING if within is None else f"±{within:g}",
+        MISSING if within is None else f"{-within:g}",
         MISSING if gain is None else f"{gain:+.1f}",
         differing(finding, 2),
         finding["verdict"],

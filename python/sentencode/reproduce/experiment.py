@@ -103,6 +103,8 @@ class Experiment:
     ) -> Report:
         """The report on results, after its tables and pictures are written.
 
+        The texts of a page in `results.json` are kept.
+
         Args:
             folder: Folder of the results. It receives `tables.md`, `results.json` and, if matplotlib is
                 installed, the pictures of all tables.
@@ -113,7 +115,8 @@ class Experiment:
         report = self.report(results, folder.settings, tables, findings)
         if markdown := report.markdown():  # empty if the only table is a picture
             folder.write("tables.md", markdown)
-        folder.write("results.json", report.json())
+        written_before = folder.read("results.json") or {}
+        folder.write("results.json", report.json(written_before.get("page")))
         if folder.folder is not None and importlib.util.find_spec("matplotlib") is not None:
             for name, figure in self.report(results, folder.settings, None, findings).pictures():
                 write_picture(figure, folder.folder, name)

@@ -193,7 +193,8 @@ class Family(Experiment):
             wanted_rows = [
                 name
                 for name in wanted_rows
-                if not self.rows[name].asked or results.holds(f"{name} {row_seeds[name][0]}")
+                if not self.rows[name].asked
+                or any(results.holds(f"{name} {seed}") for seed in row_seeds[name])
             ]
         bench = Bench(
             vectors,

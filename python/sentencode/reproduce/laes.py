@@ -235,10 +235,10 @@ class Report(CommonReport):
         """The result of a row on a task; None if it was not computed."""
         return next(iter(self.of(row, task=task)), None)
 
-    def json(self) -> str:
+    def json(self, page: Mapping[str, Any] | None = None) -> str:
         """Everything except the scores of single pairs."""
         cells = [{k: v for k, v in cell.items() if k not in ("cosines", "gold")} for cell in self.results]
-        return results_json(self.family, self.settings, cells=cells)
+        return results_json(self.family, self.settings, page, cells=cells)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ The numbers come from the results. A key `page` of the file holds what a person 
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import itertools
 import os
 from collections import Counter
@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from .._figures import new_figure, rendered
+from ..errors import FormatError
 from ..evaluation import published as published_figures
 from ..files import as_path, read_json, whole_file
 from . import claims
@@ -59,11 +60,11 @@ def write_pages(files: Sequence[str | os.PathLike[str]]) -> list[Path]:
 
     Raises:
         ImportError: A page has a picture, and matplotlib is not installed.
-        ValueError: A file was written by an older version and does not name its family.
+        FormatError: A file has no results of a known family, as those of older versions.
     """
     written: list[Path] = []
     for path in map(as_path, files):
-        content = _complete(read_json(path))
+        content = _complete(_read(path))
         outputs = {path.with_suffix(".md"): markdown(content, path.stem).encode()}
         if _has_picture(content):
             outputs[path.with_suffix(".png")] = _picture(content)
@@ -118,38 +119,53 @@ def markdown(content: Content, name: str = "results") -> str:
 
 
 def index(files: Sequence[str | os.PathLike[str]]) -> str:
-    """The table of all pages: the paper, counts of verdicts, the share of the paper's budget.
+    """The table of all papers: their pages, counts of verdicts, the share of the paper's budget.
 
-    Verdicts on claims without a published figure have a column of their own. Rows are in the order of the
-    papers. A page with a greater share of the budget than another page of its paper has a row of its own,
-    whose name ends in "trained for longer".
+    Verdicts on claims without a published figure have a column of their own. Papers are in the order of their
+    numbers. Cells have the counts of each page: first of that with the paper's shortest name and the least
+    share of the budget.
 
     Args:
         files: As for `write_pages`; those without a page or a paper are left out.
     """
-    contents = [(path, read_json(path)) for path in map(as_path, files)]
-    papers = [(path, content) for path, content in contents if "paper" in content.get("page", {})]
+    papers: dict[str, list[tuple[Path, Content]]] = {}
+    contents = [(path, _read(path)) for path in map(as_path, files)]
+    for path, content in sorted(contents, key=lambda one: _paper(one[1])):
+        if "paper" in content.get("page", {}):
+            papers.setdefault(_paper(content), []).append((path, _complete(content)))
     rows = []
-    least: dict[str, float] = {}  # share of the budget, by paper
-    for path, content in sorted(papers, key=lambda one: (_paper(one[1]), _share(one[1]))):
-        content, page = _complete(content), content["page"]
-        longer = _share(content) > least.setdefault(page["paper"], _share(content))
-        published, others = Counter[str](), Counter[str]()
-        for cells in itertools.chain(*_claims(content)):
-            (others if cells[_PAPER] == MISSING else published)[cells[_VERDICT]] += 1
-        counts = [str(published[verdict]) for verdict in _VERDICTS]
-        further = [f"{others[verdict]} {name}" for verdict, name in _VERDICTS.items() if others[verdict]]
-        (what, *_), used = page["budget"][0], _budget(page)[0][-1]
-        share = f"{used.split('`')[-1].strip()} ({what})"
-        name = page["paper"] + ", trained for longer" * longer
-        rows.append([f"[{name}]({path.stem}.md)", *counts, ", ".join(further) or MISSING, share])
+    for pages in papers.values():
+        pages.sort(key=lambda one: (len(one[1]["page"]["paper"]), _share(one[1])))
+        name = pages[0][1]["page"]["paper"]
+        cells: list[list[str]] = []
+        for path, content in pages:
+            further = content["page"]["paper"].removeprefix(name).strip(", ") or "trained for longer"
+            cells.append([f"[{further if cells else name}]({path.stem}.md)", *_index_cells(content)])
+        *columns, of = zip(*cells, strict=True)
+        row = ["; ".join(MISSING if set(one) == {MISSING} else one) for one in columns]
+        rows.append([*row[:-1], f"{row[-1]} ({'; '.join(dict.fromkeys(of))})"])
     header = [
         "paper",
         *_VERDICTS.values(),
         "claims without a published figure",
         "share of the paper's budget",
     ]
-    return _table(header, rows)
+    return _text_table(header, rows)
+
+
+def _index_cells(content: Content) -> list[str]:
+    """The counts of verdicts of a page, the share of the paper's budget, and of what it is."""
+    published, others = Counter[str](), Counter[str]()
+    for cells in itertools.chain(*_claims(content)):
+        (others if cells[_PAPER] == MISSING else published)[cells[_VERDICT]] += 1
+    further = [f"{others[verdict]} {name}" for verdict, name in _VERDICTS.items() if others[verdict]]
+    (what, *_), used = content["page"]["budget"][0], _budget(content["page"])[0][-1]
+    return [
+        *(str(published[verdict]) for verdict in _VERDICTS),
+        ", ".join(further) or MISSING,
+        used.split("`")[-1].strip(),
+        what,
+    ]
 
 
 def _paper(content: Content) -> str:
@@ -163,14 +179,32 @@ def _share(content: Content) -> float:
     return float(here / paper)
 
 
-def _complete(content: Content) -> Content:
-    """The content with the findings of tables, which follow from the rows.
+def _read(path: Path) -> Content:
+    """The content of a `results.json`.
 
     Raises:
-        ValueError: It does not name its family.
+        FormatError: It has no results of a known family, or a page of a paper without a budget.
     """
-    if "family" not in content:
-        raise ValueError("results.json does not name its family: run sentencode reproduce with --resume once")
+    content: Content = read_json(path)
+    family = content.get("family")
+    if family is None:
+        raise FormatError(f"{path} does not name its family: run sentencode reproduce with --resume once")
+    module = _module(family)
+    if not module.isidentifier() or importlib.util.find_spec(f"{__package__}.{module}") is None:
+        raise FormatError(f"{path}: there is no family {family!r}")
+    if not {"rows", "cells"} & content.keys():
+        raise FormatError(f"{path} has no rows")
+    if "paper" in (page := content.get("page", {})) and not page.get("budget"):
+        raise FormatError(f"{path}: page: a paper requires a budget, [[what, here, in the paper], ...]")
+    return content
+
+
+def _module(family: Any) -> str:
+    return str(family).replace("-", "_")
+
+
+def _complete(content: Content) -> Content:
+    """The content with the findings of tables, which follow from the rows."""
     stored = [finding for finding in content.get("findings", ()) if "unit" not in finding]
     report = _report(content, None)
     tables = (finding for table in report.tables.values() for finding in table.findings(report))
@@ -178,7 +212,7 @@ def _complete(content: Content) -> Content:
 
 
 def _report(content: Content, tables: Sequence[str] | None) -> Report:
-    module = importlib.import_module(f".{content['family'].replace('-', '_')}", __package__)
+    module = importlib.import_module(f".{_module(content['family'])}", __package__)
     results = content.get("rows", content.get("cells"))
     report: Report = module.FAMILY.report(results, content["settings"], tables, content.get("findings", ()))
     return report
@@ -250,10 +284,11 @@ def _stored(content: Content) -> str:
         scores = {name: one["value"] for name, one in result["scores"].items() if "low" in one}
         runs.setdefault(result["row"], []).append(scores)
     several = [scores for scores in runs.values() if len(scores) > 1]
-    if any(one != scores[0] for scores in several for one in scores):
-        numbers = "the scores of each seed"
-    else:
-        numbers = "the means over seeds (the scores of each were not stored)" if several else "all numbers"
+    each = [any(one != scores[0] for one in scores) for scores in several]
+    numbers = "all numbers" if not several else "the scores of each seed"
+    if not all(each):
+        numbers = "the means over seeds (the scores of each were not stored)"
+        numbers = "the scores of each seed, and of some rows " * any(each) + numbers
     return numbers + " and the training times" * any("minutes" in result for result in results)
 
 
@@ -280,7 +315,7 @@ def _has_picture(content: Content) -> bool:
 
 
 def _has_curves(content: Content) -> bool:
-    return any("curve" in result for result in content.get("rows", ()))
+    return any(result.get("curve") for result in content.get("rows", ()))
 
 
 def _picture(content: Content) -> bytes:

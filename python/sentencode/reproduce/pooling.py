@@ -286,7 +286,12 @@ def _claims(corpus: str) -> list[Claim]:
     better, helps = f"generalized pooling is better, {title}", f"penalties help, {title}"
     return [
         *(Claim(better, rows[_GENERALIZED], rows[other], tests, within=None) for other in _POOLINGS),
-        *(Claim(helps, rows[name], rows[_NONE], tests, within=None) for name in _PENALTIES if name != _NONE),
+        *(
+            Claim(helps, rows[name], rows[_NONE], tests, within=None)
+            for name in _PENALTIES
+            # On SNLI only one penalty helps in the paper, too.
+            if name != _NONE and (corpus != "nli" or name == _GENERALIZED)
+        ),
     ]
 
 

@@ -67,10 +67,10 @@ class Report:
     remarks: Sequence[str] = ()
     findings: Sequence[Result] = ()
 
-    def json(self) -> str:
-        """Settings and results."""
+    def json(self, page: Mapping[str, Any] | None = None) -> str:
+        """Settings and results, with the texts of a page if there are any."""
         lists = {"rows": self.results, **({"findings": self.findings} if self.findings else {})}
-        return results_json(self.family, self.settings, **lists)
+        return results_json(self.family, self.settings, page, **lists)
 
     def text(self) -> str:
         """The tables and notes for a terminal, in ASCII."""
@@ -122,7 +122,7 @@ class Report:
         return [result for result in self.results if wanted <= result.items() and "missing" not in result]
 
     def intervals(self, row: str) -> dict[str, dict[str, float]]:
-        """The value and the interval of a row in each column: the means over its seeds."""
+        """The value and the interval of a row in each column that all its seeds have: the means over them."""
         runs = [result["scores"] for result in self.of(row)]
         return {
             column: {
@@ -131,6 +131,7 @@ class Report:
                 if all(key in run[column] for run in runs)
             }
             for column in (runs[0] if runs else {})
+            if all(column in run for run in runs)
         }
 
     def scores(self, row: str) -> dict[str, float]:

@@ -115,12 +115,13 @@ def as_json(value: Any) -> str:
     return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def results_json(family: str, settings: Any, **lists: Iterable[Any]) -> str:
+def results_json(family: str, settings: Any, page: Any = None, **lists: Iterable[Any]) -> str:
     """The content of `results.json`, with one line for each result.
 
     Args:
         family: Name of the family, which `sentencode reproduce page` needs.
         settings: Everything that the results depend on.
+        page: Texts of its page. None: it has none.
         **lists: Lists of results.
     """
 
@@ -131,6 +132,8 @@ def results_json(family: str, settings: Any, **lists: Iterable[Any]) -> str:
     for name, values in lists.items():
         lines = ",\n".join(map(compact, values))
         parts.append(f'"{name}": [\n{lines}\n]')
+    if page is not None:
+        parts.append(f'"page": {json.dumps(page, indent=1, ensure_ascii=False)}')
     return "{" + ",\n".join(parts) + "}\n"
 
 

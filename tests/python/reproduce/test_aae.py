@@ -23,6 +23,7 @@ from sentencode.evaluation import published
 from sentencode.reproduce import aae, bench
 from sentencode.reproduce.controls import AverageOfWord2vec, MeanMaxOfWords, Projection
 from sentencode.reproduce.curves import Curves
+from sentencode.reproduce.decoder_attention import attention_results
 from sentencode.reproduce.results_folder import slug
 from sentencode.training import History
 
@@ -81,7 +82,8 @@ def test_every_row_is_trained_and_evaluated(done):
             assert result["missing"] == "no encoder was given"
             continue
         assert set(result["scores"]) == {
-            *("CR accuracy", "TREC accuracy", "STSBenchmark pearson", "STSBenchmark spearman")
+            *("CR accuracy", "TREC accuracy", "STSBenchmark pearson", "STSBenchmark spearman"),
+            *(["mean attention"] if result["row"] in aae._ATTENDING else []),
         }
         cr = result["scores"]["CR accuracy"]
         assert cr["low"] <= cr["value"] <= cr["high"]
@@ -123,6 +125,35 @@ def test_rows_that_must_be_named_are_shown_afterwards(folder, vectors, tmp_path)
     assert {result["row"] for result in again.results} > {*ASKED, "average of words", "mean-max AAE"}
     with pytest.raises(ValueError, match="infersent"):
         reproduce(folder, vectors, tmp_path / "out", resume=True, **{**options, "infersent": None})
+
+
+def test_attention_to_the_mean(done):
+    report, out = done
+    (result,) = report.of("mean-max AAE")
+    encoder = se.load(out / "encoders" / "mean-max-aae-0.sentencode")
+    words, weights = encoder.attention("the king rode to the town")
+    percents = [pytest.approx(100 * weights[:, i, 0].mean(), abs=0.06) for i in range(len(words))]
+    assert result["attention"][0] == [list(pair) for pair in zip(words, percents, strict=True)]
+    (finding,) = (one for one in report.findings if one.get("unit") == "percent above half")
+    share = result["scores"]["mean attention"]
+    assert share["low"] < share["value"] < share["high"]
+    assert finding["value"] == share["value"] - 50
+    assert "### Figure 2: attention to the mean, sentence 1" in report.markdown()
+    assert (out / "fig2.png").exists() or importlib.util.find_spec("matplotlib") is None
+
+
+def test_share_of_the_mean_is_that_over_sentences():
+    class Encoder:
+        def attention(self, sentence):
+            if sentence == "?":
+                raise ValueError("no word is read")
+            weights = np.full((2, 2, 2), 0.4 if sentence == "low" else 0.8)
+            return [sentence, "</s>"], weights
+
+    share = attention_results(Encoder(), ["low", "?", "high", "high"], {})["mean attention"]
+    margin = 1.96 * np.std([40, 80, 80]) / 3**0.5
+    assert share["value"] == pytest.approx(200 / 3, abs=1e-3)
+    assert share["high"] - share["value"] == pytest.approx(margin, abs=1e-2)
 
 
 @contextmanager
@@ -409,7 +440,7 @@ def test_several_seeds(folder, vectors, tmp_path):
     ("arguments", "message"),
     [
         ({"rows": ["median-aae"]}, "no row is named 'median-aae'; there are mean-aae"),
-        ({"tables": ["4"]}, "no table is named '4'; there are 1, 2, 3, widths, findings, cost, curve"),
+        ({"tables": ["4"]}, "no table is named '4'; there are 1, 2, 3, widths, findings, fig2, cost, curve"),
         ({"size": "huge"}, "size must be one of cpu, paper, got 'huge'"),
         ({"seeds": []}, "seeds must be different numbers, at least one"),
         ({"seeds": [1, 1]}, "seeds must be different numbers"),

@@ -19,8 +19,8 @@ from sentencode.reproduce.rows import Row, untrained
     [
         (1.0, (-0.9, 0.9), "holds"),
         (1.0, (0.1, 0.9), "holds"),
-        (1.0, (-0.1, 1.1), "undecided"),
-        (1.0, (1.1, 2.0), "differs"),
+        (1.0, (1.1, 2.0), "holds"),
+        (1.0, (-1.1, 0.9), "undecided"),
         (1.0, (-3.0, -1.1), "differs"),
         (None, (0.1, 5.0), "holds"),
         (None, (-0.1, 5.0), "undecided"),
@@ -86,7 +86,7 @@ def evaluated_claims(compared, reports, resamples, rows=None, results=()):
 def test_differences_are_those_of_the_means(reports):
     compared = [
         Claim("same", "good", "as good", ("TREC",), within=3.0),
-        Claim("other", "good", "bad", ("TREC",)),
+        Claim("other", "bad", "good", ("TREC",)),
         Claim("better", "good", "bad", ("TREC",), within=None),
         Claim("worse", "bad", "good", ("TREC",), within=None),
         Claim("not there", "good", "nothing", ("TREC",)),
@@ -197,7 +197,7 @@ def test_stored_scores_make_findings_with_what_training_gave():
     assert wider["trained"]["value"] == 0.5
     assert wider["verdict"] == "differs"
     assert (equal["trained"]["value"], equal["verdict"]) == (0.0, "undecided")
-    assert claims.claim_cells(equal)[3:5] == ["±9", "+0.0"]
+    assert claims.claim_cells(equal)[3:5] == ["-9", "+0.0"]
     assert claims.claim_cells(equal)[-1] == "training gave only +0.0, one seed"
     assert "trained" not in words  # of another pooling
     (words,) = evaluated_claims(compared[2:], {}, 20, ROWS, [*results, stored("trained", 300, 76.0, 0.5)])
@@ -243,6 +243,25 @@ def test_a_net_difference_is_less_that_of_untrained_networks():
     assert (without["value"], without["verdict"]) == (16.0, "undecided")
     assert claims.claim_cells(without)[-1] == "no untrained control of wide, one seed"
     assert "training gave is unknown" in claims.rules([without])
+
+
+def test_intervals_of_scores_cover_seeds():
+    rows = {"a": Row("RNNCNN"), "b": Row("RNNCNN")}
+    results = [
+        stored(name, 8, value, 0.3) | {"seed": seed}
+        for name, values in (("a", (75.0, 76.0, 77.0)), ("b", (70.0, 71.0, 72.0)))
+        for seed, value in enumerate(values)
+    ]
+    claim = Claim("", "a", "b", ("CR",), within=None)
+    (three,) = evaluated_claims([claim], {}, 20, rows, results)
+    (one,) = evaluated_claims([claim], {}, 20, rows, results[::3])
+    assert (three["value"], three["seeds"], one["value"], one["seeds"]) == (5.0, 3, 5.0, 1)
+    examples = (one["high"] - one["low"]) / 2
+    half = _half_width((examples / 1.96) ** 2, _between_seeds([[75, 76, 77], [70, 71, 72]]), [3, 3])
+    assert (three["high"] - three["low"]) / 2 == pytest.approx(half, abs=1e-3)
+    assert half > examples
+    del results[0]["scores"]["CR accuracy"]  # a seed without the task
+    assert evaluated_claims([claim], {}, 20, rows, results) == []
 
 
 def test_net_differences_are_paired(reports):

@@ -59,17 +59,14 @@ def test_the_command_of_the_documentation_skips_files_without_a_page(tmp_path, c
     assert page.index([path for path in files if path not in without]) == table
 
 
-def test_a_page_that_was_trained_longer_has_a_row_of_its_own(tmp_path):
+def test_the_pages_of_a_paper_share_a_row(tmp_path):
     content = read_json(FOLDER / "laes.json")
-    for name, here in (("a", 800), ("b", 400), ("c", 400)):
-        content["page"] |= {"paper": "P", "budget": [["pairs", here, 1000]]}
+    for name, paper, here in (("a", "P", 800), ("b", "P", 400), ("c", "P, Czech", 10)):
+        content["page"] |= {"paper": paper, "budget": [["pairs", here, 1000]]}
         (tmp_path / f"{name}.json").write_text(json.dumps(content))
-    lines = page.index([tmp_path / f"{name}.json" for name in "abc"]).splitlines()[2:]
-    assert [line.split(" | ")[0] for line in lines] == [
-        "| [P](b.md)",
-        "| [P](c.md)",
-        "| [P, trained for longer](a.md)",
-    ]
+    (line,) = page.index([tmp_path / f"{name}.json" for name in "abc"]).splitlines()[2:]
+    assert line.startswith("| [P](b.md); [trained for longer](a.md); [Czech](c.md) | ")
+    assert line.endswith(" | 40 %; 80 %; 1 % (pairs) |")
 
 
 def test_the_index_counts_claims_without_a_published_figure_apart(tmp_path):
@@ -161,10 +158,17 @@ def test_a_page_of_a_new_run(tmp_path, capsys):
         assert page.write_pages([tmp_path / "results.json"])[1] == tmp_path / "results-curve.png"
         assert "(results-curve.png)" in (tmp_path / "results.md").read_text()
         assert (tmp_path / "results-curve.png").read_bytes().startswith(b"\x89PNG")
-    del content["family"]
-    (tmp_path / "results.json").write_text(json.dumps(content))
-    assert main(["reproduce", "page", str(tmp_path / "results.json")]) == 1
-    assert "does not name its family" in capsys.readouterr().err
+    broken = [
+        ({"family": None}, "does not name its family"),
+        ({"family": "nonsense"}, "there is no family 'nonsense'"),
+        ({"family": "../aae"}, "there is no family '../aae'"),
+        ({"page": {"paper": "P"}}, "page: a paper requires a budget"),
+    ]
+    for change, message in broken:
+        (tmp_path / "results.json").write_text(json.dumps(content | change))
+        assert main(["reproduce", "page", str(tmp_path / "results.json")]) == 1
+        assert f"{tmp_path / 'results.json'}" in (error := capsys.readouterr().err)
+        assert message in error
 
 
 def test_the_best_scores_and_those_tied_with_it_are_marked():

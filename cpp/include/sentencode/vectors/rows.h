@@ -26,11 +26,10 @@ bool can_be_stored(std::span<const float> values, Storage storage);
 /// Why it is false: "number 2 of the vector of NAME is ...".
 std::string why_not_stored(std::span<const float> values, std::string_view name);
 
-/// out [dim] (+)= sum_i factors[i] rows[i], one row after the other, so that the result depends on the rows
-/// and their order only. Without `add`, out is overwritten. factors may be null (all one), except for int8,
-/// whose scales they contain.
+/// out [dim] = sum_i factors[i] rows[i], one row after the other, so that the result depends on the rows and
+/// their order only. factors may be null (all one), except for int8, whose scales they contain.
 using SumRows = void (*)(const std::byte* const* rows, const float* factors, std::int64_t count,
-                         std::int64_t dim, bool add, float* out);
+                         std::int64_t dim, float* out);
 
 /// The same loop for each instruction set. With factors, results of two of them differ by rounding: one
 /// has fused multiply-add, the other has not.
