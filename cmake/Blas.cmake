@@ -8,6 +8,9 @@ endif()
 add_library(sentencode_blas INTERFACE)
 set(SENTENCODE_BLAS_FOUND eigen)
 
+if(SENTENCODE_BLAS MATCHES "^(auto|scipy)$" AND NOT Python_Interpreter_FOUND)
+  find_package(Python QUIET COMPONENTS Interpreter)
+endif()
 if(SENTENCODE_BLAS MATCHES "^(auto|scipy)$" AND Python_Interpreter_FOUND)
   execute_process(
     COMMAND "${Python_EXECUTABLE}" -c "import scipy_openblas32 as b; print(b.get_lib_dir())"
@@ -20,7 +23,9 @@ if(SENTENCODE_BLAS MATCHES "^(auto|scipy)$" AND Python_Interpreter_FOUND)
     target_link_libraries(sentencode_blas INTERFACE
       $<BUILD_INTERFACE:${SENTENCODE_SCIPY_OPENBLAS}>
       $<INSTALL_INTERFACE:$<INSTALL_PREFIX>/${CMAKE_INSTALL_LIBDIR}/${name}>)
-    install(FILES "${SENTENCODE_SCIPY_OPENBLAS}" DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT core)
+    if(SENTENCODE_INSTALL)
+      install(FILES "${SENTENCODE_SCIPY_OPENBLAS}" DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT core)
+    endif()
     target_compile_definitions(sentencode_blas INTERFACE
       SENTENCODE_HAVE_BLAS=1 SENTENCODE_HAVE_OPENBLAS=1 SENTENCODE_BLAS_PREFIX=scipy_)
   endif()

@@ -54,8 +54,10 @@ if(NOT Eigen3_FOUND)
   sentencode_fetched(sentencode_eigen Eigen3::Eigen INTERFACE "${eigen}")
   # The core's headers show Eigen's types, so that its own users need these headers too.
   set(headers ${CMAKE_INSTALL_INCLUDEDIR}/sentencode/third_party/eigen)
-  install(DIRECTORY "${eigen}/Eigen" DESTINATION ${headers} COMPONENT core)
-  install(DIRECTORY "${eigen}/unsupported/Eigen" DESTINATION ${headers}/unsupported COMPONENT core)
+  if(SENTENCODE_INSTALL)
+    install(DIRECTORY "${eigen}/Eigen" DESTINATION ${headers} COMPONENT core)
+    install(DIRECTORY "${eigen}/unsupported/Eigen" DESTINATION ${headers}/unsupported COMPONENT core)
+  endif()
   target_include_directories(sentencode_eigen SYSTEM INTERFACE $<INSTALL_INTERFACE:${headers}>)
 endif()
 

@@ -56,6 +56,9 @@ void bind_vocabulary(py::module_& m) {
       .def(py::init(&make), py::arg("words"), py::arg("counts"), py::arg("total") = 0)
       .def("__len__", &Vocabulary::size)
       .def("find", &Vocabulary::find, py::arg("word"), "The word's index, or -1.")
+      .def(
+          "find", [](const Vocabulary&, const py::str&) { return StringTable::kMissing; }, py::arg("word"),
+          "-1 for a text with lone surrogates.")
       .def_property_readonly("words", &words_in)
       .def_property_readonly("counts",
                              [](const py::object& self) {

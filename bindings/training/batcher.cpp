@@ -81,8 +81,8 @@ void bind_batcher(py::module_& m) {
              return std::make_unique<BatchLoader>(std::move(batcher), BatchLoader::Position{epoch, step},
                                                   threads, ahead);
            }),
-           py::arg("batcher"), py::arg("epoch"), py::arg("step"), py::kw_only(), py::arg("threads"),
-           py::arg("ahead"))
+           py::arg("batcher").none(false), py::arg("epoch"), py::arg("step"), py::kw_only(),
+           py::arg("threads"), py::arg("ahead"))
       .def("next", [](BatchLoader& self) { return tuple_of(without_gil([&] { return self.next(); })); });
 }
 

@@ -135,7 +135,7 @@ void bind_word_vectors(py::module_& m) {
       .def_static("from_array", &from_array, py::arg("words"), py::arg("matrix"), py::arg("counts"),
                   py::arg("storage"), py::arg("oov"))
       .def_static(
-          "from_matrix", &from_matrix, py::arg("file"), py::arg("name"), py::arg("words"),
+          "from_matrix", &from_matrix, py::arg("file").none(false), py::arg("name"), py::arg("words"),
           py::arg("mapping") = py::none(), py::arg("columns") = 0,
           "A view of a matrix in a file of another library. words: A list, or the tokenizer that has them.")
       .def_static(
@@ -226,6 +226,9 @@ void bind_word_vectors(py::module_& m) {
       .def(
           "find", [](const WordVectors& self, std::string_view word) { return self.words().find(word); },
           py::arg("word"), "The word's row, or -1, for any policy.")
+      .def(
+          "find", [](const WordVectors&, const py::str&) { return StringTable::kMissing; }, py::arg("word"),
+          "-1 for a text with lone surrogates.")
       .def("rows", &rows, py::arg("ids"))
       .def("matrix", &matrix)
       .def("lookup", &lookup, py::arg("tokenizer"), py::arg("sentences"), py::arg("max_tokens") = 0,

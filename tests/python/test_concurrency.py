@@ -335,6 +335,23 @@ def test_python_ends_while_daemon_threads_are_in_the_core():
     run(ENDS.format(loops=loops, count=12, accepted={0}))
 
 
+def test_a_forked_process_does_not_wait_for_a_thread_that_it_lacks():
+    run(
+        """
+        import signal
+        laes = se.LAES(vectors, hidden=20).fit(corpora[0])
+        started(lambda: [laes.partial_fit(corpora[0]) for _ in itertools.count()])
+        for _ in range(5):
+            time.sleep(0.05)
+            if os.fork() == 0:
+                signal.alarm(60)
+                laes.encode(texts[:2])
+                os._exit(0)
+            assert os.waitstatus_to_exitcode(os.wait()[1]) == 0
+        """
+    )
+
+
 def test_python_exits_while_a_daemon_thread_reports_progress(tmp_path):
     path = tmp_path / "vectors.txt"
     path.write_text("".join(f"w{i} 1 2 3 4\n" for i in range(200_000)), encoding="utf-8")

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -8,7 +10,7 @@ namespace sentencode {
 
 /// A mutex for long computations that poll for Ctrl-C (see parallel.h). The hook may take Python's GIL and
 /// run code that comes back here, so no std::mutex is held while it is called. Threads that hold the GIL must
-/// not wait for a turn.
+/// not wait for a turn. In a forked process, the turns of threads that are not there are free.
 class Turn {
  public:
   Turn() = default;
@@ -36,6 +38,7 @@ class Turn {
   std::condition_variable free_;
   bool taken_ = false;
   std::thread::id owner_;
+  pid_t process_ = 0;  // of the owner
 };
 
 }  // namespace sentencode

@@ -27,7 +27,14 @@ bool is_number(std::string_view text) {
 
 constexpr std::string_view kPart = ".sentencode-part-";  // followed by the process id, a dash and a counter
 
-/// The final name of a temporary file; empty for other files.
+/// The beginning of a name that fits a file name of 255 bytes with `kPart` and two numbers after it.
+std::string_view beginning(std::string_view name) {
+  std::size_t size = std::min<std::size_t>(name.size(), 200);
+  while (size < name.size() && (name[size] & 0xC0) == 0x80) --size;  // not within a character
+  return name.substr(0, size);
+}
+
+/// The beginning of the final name of a temporary file; empty for other files.
 std::string_view written_name(std::string_view name) {
   const auto part = name.rfind(kPart), dash = name.rfind('-');
   if (part == std::string_view::npos || dash < part + kPart.size()) return {};
@@ -72,11 +79,12 @@ void remove_leftovers(const std::string& folder, const std::string& name) {
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
     const std::string file_name = entry->path().filename().string();
     const std::string_view written = written_name(file_name);
-    if (!written.empty() && (name.empty() || written == name)) remove_unused(entry->path().string());
+    if (!written.empty() && (name.empty() || written == beginning(name)))
+      remove_unused(entry->path().string());
   }
 }
 
-AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
+AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), process_(::getpid()) {
   static std::atomic<unsigned> counter{0};
   // Only files and links are replaced, never devices such as /dev/null.
   struct stat old {};
@@ -84,10 +92,11 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
   const bool is_file = exists && S_ISREG(old.st_mode);
   ST_CHECK(!exists || is_file || S_ISLNK(old.st_mode), IoError, "cannot write ", path_,
            ": it is not a regular file");
-  const auto slash = path_.rfind('/');
-  remove_leftovers(folder_of(path_), path_.substr(slash == std::string::npos ? 0 : slash + 1));
+  const std::string name = path_.substr(path_.rfind('/') + 1);  // npos + 1 is 0
+  remove_leftovers(folder_of(path_), name);
+  const std::string_view folder = std::string_view(path_).substr(0, path_.size() - name.size());
   for (;;) {  // until a name is free
-    temporary_ = concat(path_, kPart, ::getpid(), "-", counter++);
+    temporary_ = concat(folder, beginning(name), kPart, process_, "-", counter++);
     descriptor_ = ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor_ < 0 && errno == EEXIST) continue;
     if (descriptor_ < 0) fail_to("write", path_);
@@ -104,7 +113,7 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
 void AtomicFile::discard() {
   if (descriptor_ < 0) return;
   ::close(std::exchange(descriptor_, -1));
-  ::unlink(temporary_.c_str());
+  if (process_ == ::getpid()) ::unlink(temporary_.c_str());
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {

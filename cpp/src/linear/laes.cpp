@@ -137,6 +137,7 @@ void Laes::absorb(const Which& which, const Add& add) {
 }
 
 void Laes::partial_fit(const Sentences& sentences) {
+  sentences.check();
   for (std::int64_t begin = 0, end = 0; begin < sentences.size(); begin = end) {
     end = run_end(sentences, begin, kSentencesPerBlock, options_.max_length);
     const RaggedIds ids = words().lookup_listed(sentences.slice(begin, end), options_.max_length);

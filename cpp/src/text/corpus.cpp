@@ -24,6 +24,11 @@ bool is_blank(std::string_view line) {
   return line.empty();
 }
 
+[[noreturn]] void fail_to_open(const std::string& path, std::error_code error) {
+  const int code = error ? error.value() : ENOENT;
+  throw IoError(concat("cannot open ", path, ": ", std::strerror(code)), code);
+}
+
 }  // namespace
 
 struct CorpusReader::State {
@@ -41,7 +46,7 @@ CorpusReader::CorpusReader(std::vector<std::string> paths, CorpusOptions options
   for (const std::string& path : paths) {
     std::error_code error;
     const auto status = fs::status(path, error);
-    if (!fs::exists(status)) throw IoError(concat("cannot open ", path, ": ", std::strerror(ENOENT)), ENOENT);
+    if (!fs::exists(status)) fail_to_open(path, error);
     if (fs::is_regular_file(status))
       state_->bytes_total += static_cast<std::int64_t>(fs::file_size(path, error));
   }
@@ -117,10 +122,10 @@ std::vector<std::string> expand_paths(const std::string& path) {
         for (const char* match : std::span(matches.gl_pathv, matches.gl_pathc)) add(match);
       }
       globfree(&matches);
-      if (files.empty()) throw IoError(concat("cannot open ", path, ": ", std::strerror(ENOENT)), ENOENT);
+      if (files.empty()) fail_to_open(path, {});
     }
   } catch (const fs::filesystem_error& error) {
-    throw IoError(error.what(), error.code().value());
+    fail_to_open(path, error.code());
   }
   std::ranges::sort(files);
   return files;

@@ -213,8 +213,9 @@ std::string Tokenizer::to_json() const {
   nlohmann::json json = {{"split", name_of(split)}, {"lowercase", lowercase}, {"invalid", name_of(invalid)}};
   if (!name.empty()) json["name"] = name;
   if (split == Split::subwords) {
-    const SubwordOptions& options = subwords->options();
-    json["content"] = subwords_of(*this).json();
+    const SubwordTokenizer& described = subwords_of(*this);
+    const SubwordOptions& options = described.options();
+    json["content"] = described.json();
     json["keep_unknown"] = options.keep_unknown;
     json["max_tokens"] = options.max_tokens;
     json["max_characters"] = options.max_characters;
@@ -260,6 +261,7 @@ Tokenizer Tokenizer::from_json(std::string_view text) {
 }
 
 TokenisedSentences::TokenisedSentences(const Tokenizer& tokenizer, const Sentences& sentences) {
+  sentences.check();
   constexpr std::int64_t kGrain = 512;
   const std::int64_t size = sentences.size();
   blocks_.resize(static_cast<std::size_t>((size + kGrain - 1) / kGrain));

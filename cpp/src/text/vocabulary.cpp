@@ -56,6 +56,8 @@ Vocabulary::Vocabulary(const StringTable& words, std::span<const std::int64_t> c
     words_.insert(words[id]);
     counts_.push_back(counts[index(id)]);
   }
+  ST_CHECK(total == 0 || (total >= sum && total <= kMaxTotal), InvalidInput, "vocabulary: total is ", total,
+           "; expected 0, or at least the sum of the counts, ", sum);
   total_ = total != 0 ? total : sum;
 }
 
@@ -122,6 +124,7 @@ void VocabularyCounter::Counts::add(const Counts& other) {
 }
 
 void VocabularyCounter::add(const Sentences& sentences) {
+  sentences.check();
   constexpr std::int64_t kGrain = 256;
   struct Local {
     Tokens tokens;

@@ -97,6 +97,7 @@ CooccurrenceCounter::CooccurrenceCounter(StringTable words, Tokenizer tokenizer,
 }
 
 void CooccurrenceCounter::add(const Sentences& sentences) {
+  sentences.check();
   constexpr std::int64_t kGrain = 512;
   std::vector<std::vector<std::int32_t>> pieces(
       static_cast<std::size_t>((sentences.size() + kGrain - 1) / kGrain));

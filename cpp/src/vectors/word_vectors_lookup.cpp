@@ -120,6 +120,7 @@ void WordVectors::lookup(const Tokenizer& tokenizer, const Sentences& sentences,
 
 void WordVectors::lookup(const Tokenizer& tokenizer, const Sentences& sentences, RaggedIds& out,
                          std::int64_t max_tokens) const {
+  sentences.check();
   const std::int64_t n = sentences.size();
   std::vector<RaggedIds> pieces(static_cast<std::size_t>((n + kSentencesPerPiece - 1) / kSentencesPerPiece));
   parallel_for(0, n, kSentencesPerPiece, [&](std::int64_t begin, std::int64_t end) {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._extras import require_nn
-from ..checks import checked_str
+from ..checks import checked_int, checked_str
 from ..text.inputs import is_single
 from ..vectors import Vectors
 from .base import LinearEncoder
@@ -322,24 +321,19 @@ class LAES(LinearEncoder):
             if getattr(self, name) not in allowed:
                 choices = " or ".join(map(repr, allowed))
                 raise ValueError(f"LAES: {name} must be {choices}, got {getattr(self, name)!r}")
-        for name in ("hidden", "max_length"):
-            value = getattr(self, name)
-            try:
-                valid = operator.index(value) >= 1
-            except TypeError:
-                valid = False
-            if not valid:
-                raise ValueError(f"LAES: {name} must be an integer of at least 1, got {value!r}")
+        counts = {
+            name: checked_int(f"LAES: {name}", getattr(self, name), 1, 2**31 - 1)
+            for name in ("hidden", "max_length")
+        }
         if not isinstance(self.center, bool | np.bool_):
             raise ValueError(f"LAES: center must be True or False, got {self.center!r}")
         return {
-            "hidden": operator.index(self.hidden),
+            **counts,
             "mode": self.mode,
             "direction": self.direction,
             "combine": self.combine,
             "center": bool(self.center),
             "state": self.state,
-            "max_length": operator.index(self.max_length),
         }
 
     def _weights(self) -> Floats | None:

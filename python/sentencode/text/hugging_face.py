@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import json
+import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -26,7 +27,7 @@ def load(name: str) -> str:
     """Return a tokenizer.json.
 
     Args:
-        name: Path that ends in ".json", or a name on the Hugging Face Hub.
+        name: Path that ends in ".json", a folder with a tokenizer.json, or a name on the Hugging Face Hub.
 
     Raises:
         ImportError: The Hub needs the package `tokenizers` or `huggingface_hub`.
@@ -34,6 +35,8 @@ def load(name: str) -> str:
     """
     if name.endswith(".json"):
         return read_text(name)
+    if os.path.isdir(name):
+        return read_text(os.path.join(name, "tokenizer.json"))
     try:
         import tokenizers  # type: ignore[import-not-found,unused-ignore]
     except ImportError:

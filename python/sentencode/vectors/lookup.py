@@ -140,6 +140,7 @@ class Lookup:
 
         Raises:
             KeyError: A word is not in the table.
+            ValueError: The vector has NaN or infinite elements.
         """
         topn = checked_int("topn", topn, 0)
         if isinstance(word, str):
@@ -147,7 +148,10 @@ class Lookup:
         query = word if isinstance(word, np.ndarray) else list(word)  # type: ignore[arg-type]
         if len(query) and isinstance(query[0], str):
             return self._nearest([(str(one), 1.0) for one in query], topn)
-        return self._core.most_similar(np.asarray(query, dtype=np.float32), topn, [])
+        vector = np.asarray(query, dtype=np.float32)
+        if not np.isfinite(vector).all():
+            raise ValueError("most_similar: the vector has NaN or infinite elements")
+        return self._core.most_similar(vector, topn, [])
 
     def analogy(self, a: str, b: str, c: str, topn: int = 10) -> list[tuple[str, float]]:
         """Return the nearest words to b - a + c, with normalised vectors, and their cosines, best first.

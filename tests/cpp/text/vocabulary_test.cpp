@@ -43,6 +43,8 @@ TEST(Vocabulary, OrdersByCountThenBytes) {
   EXPECT_THROW(vocabulary({{"a", -1}}), InvalidInput);
   EXPECT_THROW(vocabulary({{"a", INT64_MAX}, {"b", 1}}), InvalidInput);
   EXPECT_THROW(Vocabulary(StringTable(), std::vector<std::int64_t>{1}), InvalidInput);
+  EXPECT_THROW(Vocabulary(made.words(), made.counts(), 14), InvalidInput);
+  EXPECT_EQ(Vocabulary(made.words(), made.counts(), 16).total(), 16);
 }
 
 TEST(Vocabulary, PruningKeepsTheTotal) {

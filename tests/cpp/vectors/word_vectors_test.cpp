@@ -122,6 +122,9 @@ TEST(WordVectors, LooksUpRawTextAndTokens) {
   const std::vector<std::string_view> raw{"w3 unknown  w1", "", "unknown", "w19 w19"};
   const std::vector<std::string_view> tokens{"w3", "unknown", "w1", "unknown", "w19", "w19"};
   const std::vector<std::int64_t> offsets{0, 3, 3, 4, 6};
+  const std::vector<std::int64_t> beyond{0, 3, 7};
+  RaggedIds none;
+  EXPECT_THROW(example.table()->lookup(tokenizer, Sentences{tokens, beyond}, none), InvalidInput);
   for (const Sentences& sentences : {Sentences{raw, {}}, Sentences{tokens, offsets}}) {
     RaggedIds out;
     example.table()->lookup(tokenizer, sentences, out);

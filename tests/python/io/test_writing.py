@@ -76,6 +76,31 @@ def test_other_files_with_similar_names_stay(tmp_path):
     assert len(os.listdir(tmp_path)) == 7
 
 
+@pytest.mark.parametrize("name", ["x" * 255, "\u00e4" * 127])
+def test_names_may_be_as_long_as_the_system_allows(tmp_path, name):
+    beginning = name.encode()[:200].decode()
+    (tmp_path / f"{beginning}.sentencode-part-1-2").write_text("of a killed writer")
+    with whole_file(tmp_path / name) as file:
+        file.write(b"all")
+    assert os.listdir(tmp_path) == [name]
+
+
+def test_a_forked_process_leaves_the_file_of_its_parent(tmp_path):
+    code = """
+import os, sys
+from sentencode.files import whole_file
+with whole_file(sys.argv[1]) as file:
+    file.write(b"all")
+    file.flush()
+    child = os.fork()
+    if child == 0:
+        sys.exit(0)
+    os.waitpid(child, 0)
+"""
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "file")], check=True)
+    assert (tmp_path / "file").read_bytes() == b"all"
+
+
 def test_permissions_and_links_stay(tmp_path):
     real, link = tmp_path / "real", tmp_path / "link"
     real.write_text("before")

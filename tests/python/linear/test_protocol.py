@@ -207,8 +207,9 @@ def test_notebook_table(encoder, unfitted):
         (lambda v: se.LAES(v, direction="up"), r"direction must be 'forward' or .* got 'up'"),
         (lambda v: se.LAES(v, combine="add"), r"combine must be 'sum' or 'concat', got 'add'"),
         (lambda v: se.LAES(v, state="best"), r"state must be 'recursive' or 'projection', got 'best'"),
-        (lambda v: se.LAES(v, hidden=0), r"hidden must be an integer of at least 1, got 0"),
-        (lambda v: se.LAES(v, max_length=None), r"max_length must be an integer .*, got None"),
+        (lambda v: se.LAES(v, hidden=0), r"LAES: hidden must be at least 1, got 0"),
+        (lambda v: se.LAES(v, max_length=None), r"max_length must be a whole number, got None"),
+        (lambda v: se.LAES(v, hidden=2**64), r"LAES: hidden must be at most 2147483647, got 1844"),
         (lambda v: se.LAES(v, a=-1), r"LAES: a must be a number greater than 0"),
         (
             lambda v: se.SIF(v, tokenizer=se.Tokenizer("words", lowercase=False), lowercase=True),
@@ -309,7 +310,7 @@ def with_params(path, **changes):
     ("family", "changes", "message"),
     [
         ("laes hidden", {"hidden": 99}, "params: hidden=99, but config has 10"),
-        ("laes hidden", {"hidden": "x"}, "hidden must be an integer of at least 1, got 'x'"),
+        ("laes hidden", {"hidden": "x"}, "hidden must be a whole number, got 'x'"),
         ("laes hidden", {"mode": "zzz"}, "mode must be .*, got 'zzz'"),
         ("laes hidden", {"mode": ["hidden"]}, "mode must be"),
         ("laes hidden", {"mode": "residual"}, "params: mode='residual', but config has 'hidden'"),

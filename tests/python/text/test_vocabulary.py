@@ -112,3 +112,4 @@ def test_bounds_are_whole_numbers():
     assert len(se.Vocabulary({"a": 2, "b": 1}, min_count=np.int32(1), max_size=np.int64(1))) == 1
     with pytest.raises(KeyError):
         se.Vocabulary({"a": 1}).id(3)
+    assert "\ud800" not in se.Vocabulary({"a": 1})

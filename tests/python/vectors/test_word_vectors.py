@@ -73,6 +73,11 @@ def test_unknown_words_raise_helpful_errors(vectors):
     assert pickle.loads(pickle.dumps(caught.value)).word == "CAT"
     with pytest.raises(TypeError, match="int"):
         vectors[[3]]
+    assert "\ud800" not in vectors
+    with pytest.raises(KeyError, match="is not among the words"):
+        vectors["\ud800"]
+    with pytest.raises(ValueError, match="the vector has NaN or infinite elements"):
+        vectors.most_similar([float("nan")] * vectors.dim)
 
 
 def test_is_immutable(vectors):

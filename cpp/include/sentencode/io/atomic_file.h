@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <span>
 #include <string>
@@ -11,7 +13,7 @@ namespace sentencode {
 /// Writes a file atomically: a temporary sibling is flushed to disk, then renamed. Processes that have the
 /// old file mapped keep its content. Permissions are kept. Symbolic links are replaced, not followed; for
 /// names chosen by the user, `link_target` follows them. Temporary files of killed writers of the same file
-/// are removed; living writers hold a lock.
+/// are removed; living writers hold a lock. A forked process does not remove the file of its parent.
 class AtomicFile {
  public:
   explicit AtomicFile(std::string path);
@@ -31,6 +33,7 @@ class AtomicFile {
 
   std::string path_, temporary_;
   int descriptor_ = -1;
+  pid_t process_ = 0;  // that writes
   std::vector<std::byte> buffer_;
 };
 
