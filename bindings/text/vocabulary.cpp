@@ -11,6 +11,7 @@
 #include "sentences.h"
 #include "sentencode/error.h"
 #include "sentencode/text/alphabet.h"
+#include "vectors/strings.h"
 
 namespace sentencode {
 namespace {
@@ -55,10 +56,12 @@ void bind_vocabulary(py::module_& m) {
                                                       "Words and their counts, most frequent first.")
       .def(py::init(&make), py::arg("words"), py::arg("counts"), py::arg("total") = 0)
       .def("__len__", &Vocabulary::size)
-      .def("find", &Vocabulary::find, py::arg("word"), "The word's index, or -1.")
       .def(
-          "find", [](const Vocabulary&, const py::str&) { return StringTable::kMissing; }, py::arg("word"),
-          "-1 for a text with lone surrogates.")
+          "find",
+          [](const Vocabulary& self, const py::str& word) {
+            return find_text(word, [&](std::string_view text) { return self.find(text); });
+          },
+          py::arg("word"), "The word's index, or -1.")
       .def_property_readonly("words", &words_in)
       .def_property_readonly("counts",
                              [](const py::object& self) {

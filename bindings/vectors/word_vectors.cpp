@@ -224,11 +224,11 @@ void bind_word_vectors(py::module_& m) {
       .def("fingerprint", &WordVectors::fingerprint, Release())
       .def("words", &words, py::arg("begin"), py::arg("end"))
       .def(
-          "find", [](const WordVectors& self, std::string_view word) { return self.words().find(word); },
+          "find",
+          [](const WordVectors& self, const py::str& word) {
+            return find_text(word, [&](std::string_view text) { return self.words().find(text); });
+          },
           py::arg("word"), "The word's row, or -1, for any policy.")
-      .def(
-          "find", [](const WordVectors&, const py::str&) { return StringTable::kMissing; }, py::arg("word"),
-          "-1 for a text with lone surrogates.")
       .def("rows", &rows, py::arg("ids"))
       .def("matrix", &matrix)
       .def("lookup", &lookup, py::arg("tokenizer"), py::arg("sentences"), py::arg("max_tokens") = 0,
