@@ -233,7 +233,6 @@ def test_findings_have_paired_tests(reproduction):
     assert set(findings) == {
         (GENERALIZED, MAX),
         (GENERALIZED, NO_PENALTY),
-        (ATTENTION_PENALTY, NO_PENALTY),
         (NO_PENALTY, ONE_HEAD),
     }
     correct = []
