@@ -292,7 +292,7 @@ class Bench:
         options = {
             **self.size.training,
             **corpus_options,
-            **self.shared,
+            **_shared_with(row, self.shared),
             **row.options,
             **sized,
             **ends,
@@ -366,9 +366,16 @@ def checked_networks(rows: Sequence[Row], shared: Mapping[str, Any], dim: int) -
     networks = [one for row in rows for one in row.joined or (row,) if one.kind]
     for row in {repr((row.kind, row.options)): row for row in networks}.values():
         widths = {*row.sized, *({"hidden"} & row.options.keys())} - {"dropout"}
-        options = {**row.options, **{name: 1 if name == "layers" else _TINY for name in widths}, **shared}
+        options = {**row.options, **{name: 1 if name == "layers" else _TINY for name in widths}}
+        options |= _shared_with(row, shared)
         encoder = getattr(_models(), row.kind)(word if row.vectors else None, **options, max_steps=1)
         encoder.fit([["a"] * encoder.min_length] * _CHECKED, _labels_for(encoder), show_progress_bar=False)
+
+
+def _shared_with(row: Row, shared: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The shared parameters of a row: "paper", if the public code has no such network."""
+    without = shared.get("preset") == "reference" and "reference" not in getattr(_models(), row.kind)._presets
+    return {**shared, "preset": "paper"} if without else shared
 
 
 def _labels_for(encoder: NeuralEncoder) -> list[Any] | None:

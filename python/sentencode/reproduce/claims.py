@@ -441,7 +441,7 @@ def rules(findings: Sequence[Result]) -> str:
         parts.append(
             "Intervals from stored scores treat rows as independent, so they are wider than paired ones."
         )
-    if len(differences) < len(findings):
+    if any(one.get("unit", "").startswith("correlation") for one in findings):
         parts.append(
             "Claims on correlations require p < 0.05 over all groups of metrics (permutations of encoders)."
         )

@@ -119,7 +119,7 @@ class Family(Experiment):
                 `out` holds them.
             seeds: Training seeds of each row with a network; tables show means. A mapping has the seeds of
                 some rows by name; "" is all others.
-            preset: Preset of the networks: "paper" or "reference".
+            preset: Preset of the networks: "paper" or "reference", where there is one.
             normalize: Normalisation in the evaluation: "none", or "halves" for rows whose public code has it.
                 None: that of the preset's code, or of the resumed folder.
             device: Device of the networks.

@@ -127,6 +127,12 @@ def test_rows_that_must_be_named_are_shown_afterwards(folder, vectors, tmp_path)
         reproduce(folder, vectors, tmp_path / "out", resume=True, **{**options, "infersent": None})
 
 
+@pytest.mark.parametrize("preset", ["paper", "reference"])
+def test_every_row_can_be_trained_with_both_presets(preset):
+    networks = {"preset": preset, **aae.FAMILY.options, "device": "cpu"}
+    bench.checked_networks([row for row in aae.ROWS.values() if row.kind or row.joined], networks, 6)
+
+
 def test_attention_to_the_mean(done):
     report, out = done
     (result,) = report.of("mean-max AAE")
