@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ foreach(where ENVIRONMENT_PATH PATH SYSTEM_PATH)  # as if nothing were installed
 endforeach()
 set(CMAKE_FIND_USE_PACKAGE_ROOT_PATH OFF)
 set(CMAKE_FIND_USE_SYSTEM_ENVIRONMENT_PATH OFF)
+set(CMAKE_DISABLE_FIND_PACKAGE_Python ON CACHE BOOL "")
 set(SENTENCODE_BLAS auto CACHE STRING "")
 include("{ROOT}/cmake/Blas.cmake")
 message(STATUS "found: ${{SENTENCODE_BLAS_FOUND}}")
@@ -40,6 +42,13 @@ def test_a_missing_blas_is_an_error_with_the_remedy(tmp_path, asked):
     assert "python -m pip install scipy-openblas32" in shown
     assert "apt install libopenblas-dev" in shown
     assert "SENTENCODE_BLAS=eigen pip install ." in shown
+
+
+def test_a_build_without_the_package_finds_the_blas_of_python(tmp_path):
+    pytest.importorskip("scipy_openblas32")
+    found = ["-DCMAKE_DISABLE_FIND_PACKAGE_Python=OFF", f"-DPython_EXECUTABLE={sys.executable}"]
+    status, shown = configure(tmp_path, *found)
+    assert (status, "found: scipy" in shown) == (0, True), shown
 
 
 def test_eigen_alone_is_had_for_the_asking(tmp_path):

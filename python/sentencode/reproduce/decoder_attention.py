@@ -27,7 +27,7 @@ def attention_results(encoder: Any, sentences: Sequence[Any], result: Result) ->
 
     Args:
         encoder: An autoencoder that pools by mean and maximum.
-        sentences: Sentences, of which some are read.
+        sentences: Sentences; without known words in any of them, there is no share.
         result: Result of its row.
     """
     result["attention"] = [
@@ -36,6 +36,8 @@ def attention_results(encoder: Any, sentences: Sequence[Any], result: Result) ->
     ]
     some = sentences[:: max(1, len(sentences) // _EXAMPLES)][:_EXAMPLES]
     means = [percents.mean() for _, percents in _shares(encoder, some)]
+    if not means:
+        return {}
     mean, margin = np.mean(means), 1.96 * np.std(means) / math.sqrt(len(means))
     interval = {"value": mean, "low": mean - margin, "high": mean + margin}
     return {SHARE: {name: round(float(percent), 3) for name, percent in interval.items()}}

@@ -160,6 +160,7 @@ def test_share_of_the_mean_is_that_over_sentences():
     margin = 1.96 * np.std([40, 80, 80]) / 3**0.5
     assert share["value"] == pytest.approx(200 / 3, abs=1e-3)
     assert share["high"] - share["value"] == pytest.approx(margin, abs=1e-2)
+    assert attention_results(Encoder(), ["?"], {}) == {}
 
 
 @contextmanager
