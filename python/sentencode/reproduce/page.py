@@ -186,12 +186,10 @@ def _read(path: Path) -> Content:
         FormatError: It has no results of a known family, or a page of a paper without a budget.
     """
     content: Content = read_json(path)
-    family = content.get("family")
-    if family is None:
+    if not isinstance(content, dict) or content.get("family") is None:
         raise FormatError(f"{path} does not name its family: run sentencode reproduce with --resume once")
-    module = _module(family)
-    if not module.isidentifier() or importlib.util.find_spec(f"{__package__}.{module}") is None:
-        raise FormatError(f"{path}: there is no family {family!r}")
+    if _family(content) is None:
+        raise FormatError(f"{path}: there is no family {content['family']!r}")
     if not {"rows", "cells"} & content.keys():
         raise FormatError(f"{path} has no rows")
     if "paper" in (page := content.get("page", {})) and not page.get("budget"):
@@ -199,8 +197,12 @@ def _read(path: Path) -> Content:
     return content
 
 
-def _module(family: Any) -> str:
-    return str(family).replace("-", "_")
+def _family(content: Content) -> Any:
+    """The family of the results; None if there is none of that name."""
+    module = str(content["family"]).replace("-", "_")
+    if not module.isidentifier() or importlib.util.find_spec(f"{__package__}.{module}") is None:
+        return None
+    return getattr(importlib.import_module(f".{module}", __package__), "FAMILY", None)
 
 
 def _complete(content: Content) -> Content:
@@ -212,9 +214,10 @@ def _complete(content: Content) -> Content:
 
 
 def _report(content: Content, tables: Sequence[str] | None) -> Report:
-    module = importlib.import_module(f".{_module(content['family'])}", __package__)
     results = content.get("rows", content.get("cells"))
-    report: Report = module.FAMILY.report(results, content["settings"], tables, content.get("findings", ()))
+    report: Report = _family(content).report(
+        results, content["settings"], tables, content.get("findings", ())
+    )
     return report
 
 

@@ -161,6 +161,7 @@ def test_a_page_of_a_new_run(tmp_path, capsys):
     broken = [
         ({"family": None}, "does not name its family"),
         ({"family": "nonsense"}, "there is no family 'nonsense'"),
+        ({"family": "bench"}, "there is no family 'bench'"),
         ({"family": "../aae"}, "there is no family '../aae'"),
         ({"page": {"paper": "P"}}, "page: a paper requires a budget"),
     ]
