@@ -36,19 +36,18 @@ def generated() -> Labelled:
 
 def main() -> None:
     """Trains, evaluates on held-out pairs, and prints the attention of the heads."""
+    options = {}
     if len(sys.argv) > 2:
         train, dev = read_labelled(sys.argv[1]), read_labelled(sys.argv[2])
     else:
         data = generated()
         train = Labelled(data.sentences[12:], data.labels[12:], 0)
         dev = Labelled(data.sentences[:12], data.labels[:12], 0)
-    encoder = se.GeneralizedPooling(
-        se.WordVectors.default(),
-        pooling="generalized",  # the paper's; "mean_max", the default, learns from fewer examples
-        learning_rate=5e-3,
-        batch_size=16,
-    )
-    encoder.fit(train.sentences, train.labels, valid=(dev.sentences, dev.labels))
+        options = {"learning_rate": 5e-3, "batch_size": 16}
+    # The paper's pooling, whose attention is printed; "mean_max", the default, learns from fewer examples.
+    encoder = se.GeneralizedPooling(se.WordVectors.default(), pooling="generalized", **options)
+    valid = dev.sentences, dev.labels
+    encoder.fit(train.sentences, train.labels, valid=valid, show_progress_bar=sys.stderr.isatty())
     print(f"accuracy on {len(dev.labels)} new pairs: {encoder.score(dev.sentences, dev.labels):.2f}")
     print("classes:", ", ".join(encoder.classes_))
     print(encoder.confusion_matrix(dev.sentences, dev.labels))

@@ -19,7 +19,7 @@ import sentencode as se
 
 
 def main(folder: Path) -> None:
-    """Writes a table, fits to it, encodes it, and reads what came out."""
+    """Writes a table, fits to it, and encodes it."""
     folder.mkdir(parents=True, exist_ok=True)
     lines = (resources.files("sentencode") / "data/demo_sentences.txt").read_text("utf-8").splitlines()
     pq.write_table(

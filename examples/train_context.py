@@ -13,26 +13,23 @@ from importlib import resources
 import sentencode as se
 from sentencode.training import CsvLog
 
+TINY = {
+    **{"hidden": 32, "channels": 64, "inner": 32, "vocabulary_size": 1000},
+    **{"learning_rate": 2e-3, "max_steps": 60, "validate_every": 20},
+}
+REAL = {"max_minutes": 30}  # hidden=300 per direction and 8,000 words by default
+
 
 def main() -> None:
     """Trains, prints validations and predicted words, expands the vocabulary, and saves."""
     folder = sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp()
     demo = resources.files("sentencode") / "data/demo_sentences.txt"
     lines = list(se.Corpus(sys.argv[2] if len(sys.argv) > 2 else str(demo), keep_empty=True))
-    held_out = len(lines) // 10
+    held_out = min(1000, len(lines) // 10)
     vectors = se.WordVectors.default()
 
-    encoder = se.RNNCNN(
-        vectors,
-        hidden=32,  # per direction; 300 by default
-        channels=64,
-        inner=32,
-        decoder="cnn",  # or "rnn", "autoregressive_cnn", "autoregressive_rnn"
-        vocabulary_size=1000,  # most frequent words
-        learning_rate=2e-3,
-        max_steps=60,
-        validate_every=20,
-    )
+    # decoder: "cnn", "rnn", "autoregressive_cnn" or "autoregressive_rnn"
+    encoder = se.RNNCNN(vectors, decoder="cnn", **(REAL if len(sys.argv) > 2 else TINY))
     encoder.fit(
         lines[held_out:],
         valid=lines[:held_out],

@@ -39,7 +39,7 @@ class NextWords(nn.Module):
 
 
 def main() -> None:
-    """Builds examples, trains, shows which words are near to another."""
+    """Builds examples, trains, and prints the validations."""
     folder = sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp()
     books = str(resources.files("sentencode") / "data/demo_sentences.txt")
     vocabulary = se.Vocabulary.from_corpus(books, min_count=3)

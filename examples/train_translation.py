@@ -53,7 +53,7 @@ def main() -> None:
 
     nmt = se.CompoundNMT(
         architecture="attn_attn",  # or "attn", "final", "maxpool_ctx", "trf", ...
-        heads=4,  # that a sentence's vector has
+        heads=4,  # of the sentence embedding
         device="cpu",
         **sizes,
     )
@@ -73,7 +73,7 @@ def main() -> None:
         print(f"{name}: {right} of {held_out} new sentences are translated as they are in the file")
     words, written, weights = nmt.alignment(test[0][0])
     for word, row in zip(written, weights, strict=True):
-        print(f"  {word} looks at {words[row.argmax()]} by {row.max():.2f}")
+        print(f"  {word} attends to {words[row.argmax()]} with {row.max():.2f}")
     print(f"{nmt.encode(test[0]).shape[1]} dimensions")
     nmt.save(f"{folder}/translation.sentencode")
 

@@ -216,6 +216,7 @@ class Encoder(SentenceTransformersNames):
             raise ValueError(
                 f"encode: device={str(device)!r} is only the device of a tensor (convert_to_tensor=True); "
                 f"it does not change where {type(self).__name__} computes"
+                + (f": encoder.to({str(device)!r}) does" if hasattr(self, "to") else "")
             )
         single = is_single(sentences)
         absent: list[int] = []

@@ -92,7 +92,7 @@ def test_own_encoder(tmp_path):
     pytest.importorskip("torch")
     accuracy, shape = output_of(tmp_path, "own_encoder.py").splitlines()
     assert int(re.fullmatch(r"held out: (\d+) % right", accuracy)[1]) > 55
-    assert shape == "(32,)"
+    assert shape == "(64,)"
     assert (tmp_path / "bag.sentencode").stat().st_size > 1000
 
 
@@ -116,7 +116,7 @@ def test_train_translation(tmp_path):
     right = re.findall(r": (\d+) of 24 new sentences", printed)
     assert len(right) == 2
     assert min(map(int, right)) > 12
-    assert re.search(r"looks at \w+ by [01]\.\d\d", printed)
+    assert re.search(r"attends to \w+ with [01]\.\d\d", printed)
     assert isinstance(se.load(tmp_path / "translation.sentencode"), se.CompoundNMT)
 
 

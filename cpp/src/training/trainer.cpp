@@ -114,7 +114,13 @@ Trainer::Trainer(std::shared_ptr<Model> model, std::shared_ptr<const Batcher> tr
   for (const auto& [name, tensor] : weights()) all.push_back(tensor);
   const at::NoGradGuard guard;
   communicator_->broadcast(all);
-  if (options_.anchor == 0) return;
+  if (options_.anchor > 0) set_anchors();
+  check_processes();
+}
+
+Trainer::~Trainer() = default;
+
+void Trainer::set_anchors() {
   for (const auto& [name, tensor] : optimizer_.parameters()) {
     if (std::ranges::find(options_.anchored, name) != options_.anchored.end())
       anchors_.emplace_back(tensor, tensor.detach().clone());
@@ -127,8 +133,6 @@ Trainer::Trainer(std::shared_ptr<Model> model, std::shared_ptr<const Batcher> tr
   }
   anchored_ = hash.hex();
 }
-
-Trainer::~Trainer() = default;
 
 std::int64_t Trainer::last_step() const {
   const std::int64_t batches = train_->steps() * options_.max_epochs;
@@ -216,7 +220,9 @@ void Trainer::run() {
       }
     }
     try {
-      if (are_weights_consistent_ && step_ != saved_step_) save();
+      // This process may be the only one with an error: it must not wait for the others.
+      if (checkpoints_ && communicator_->rank() == 0 && are_weights_consistent_ && step_ != saved_step_)
+        write_checkpoint();
     } catch (const std::exception&) {
     }
     std::rethrow_exception(error);

@@ -27,17 +27,18 @@ std::string shown(const json& value) {
 }
 
 /// "a.b was 1 and is 2; c was ..."; "" if both are equal. A missing value is "nothing".
-std::string differences(const json& before, const json& now, const std::string& name = "") {
+std::string differences(const json& before, const json& now, const std::string& name = "",
+                        const char* where = "") {
   if (before == now) return "";
   if (!before.is_object() || !now.is_object())
-    return concat(name, " was ", shown(before), " and is ", shown(now));
+    return concat(name, " was ", shown(before), where, " and is ", shown(now));
   std::set<std::string> keys;
   for (const json* side : {&before, &now})
     for (const auto& item : side->items()) keys.insert(item.key());
   std::string text;
   for (const std::string& key : keys) {
     const std::string change = differences(before.value(key, json()), now.value(key, json()),
-                                           name.empty() ? key : concat(name, ".", key));
+                                           name.empty() ? key : concat(name, ".", key), where);
     if (!change.empty()) text += concat(text.empty() ? "" : "; ", change);
   }
   return text;
@@ -105,6 +106,39 @@ std::string Trainer::run_settings() const {
     if (options_.validate_first) settings["validate_first"] = true;
   }
   return settings.dump();
+}
+
+/// Refuses processes that would train on other examples, with other options, or for another number of steps.
+void Trainer::check_processes() {
+  if (communicator_->size() == 1) return;
+  json settings = json::parse(run_settings());
+  settings["steps"] = {{"last", last_step()},
+                       {"validate_every", options_.validate_every},
+                       {"validate_first", options_.validate_first},
+                       {"save_every", options_.save_every},
+                       {"stop_after", options_.stop_after},
+                       {"max_minutes", options_.max_minutes},
+                       {"has_checkpoints", checkpoints_.has_value()}};
+  settings["valid"] = valid_ ? valid_->examples()->checksum() : "";
+  frozen_.reset();  // the weights may be loaded later
+  const std::string text = settings.dump();
+  const auto options = at::device(communicator_->host_readable(device_));
+  const at::Tensor length = at::full({}, std::ssize(text), options.dtype(at::kLong));
+  communicator_->broadcast({length});
+  at::Tensor bytes = at::zeros({length.item<std::int64_t>()}, at::kByte);
+  if (communicator_->rank() == 0) std::ranges::copy(text, bytes.mutable_data_ptr<std::uint8_t>());
+  bytes = bytes.to(options.device());
+  communicator_->broadcast({bytes});
+  bytes = bytes.cpu();
+  const auto* begin = bytes.const_data_ptr<std::uint8_t>();
+  const std::string changes =
+      differences(json::parse(begin, begin + bytes.size(0)), settings, "", " in process 0");
+  const auto differ = communicator_->all_gather(at::full({}, !changes.empty(), options.dtype(at::kLong)));
+  ST_CHECK(changes.empty(), InvalidInput, "process ", communicator_->rank(),
+           " would train differently: ", changes);
+  for (std::size_t i = 0; i < differ.size(); ++i)
+    ST_CHECK(differ[i].item<std::int64_t>() == 0, InvalidInput, "process ", i,
+             " would train differently: see its error");
 }
 
 /// How the run of a checkpoint differs from this one.
@@ -220,7 +254,8 @@ void Trainer::restore(const Checkpoint& checkpoint) {
 
 /// Runs on the first process only. If it fails, it fails in all of them.
 void Trainer::run_on_first_process(const char* what, const std::function<void()>& action) {
-  const at::Tensor failed = at::zeros({}, at::device(device_).dtype(at::kLong));
+  const at::Device device = communicator_->host_readable(device_);
+  const at::Tensor failed = at::zeros({}, at::device(device).dtype(at::kLong));
   std::exception_ptr error;
   if (communicator_->rank() == 0) {
     try {
@@ -232,8 +267,9 @@ void Trainer::run_on_first_process(const char* what, const std::function<void()>
   }
   communicator_->broadcast({failed});
   if (error) std::rethrow_exception(error);
-  ST_CHECK(communicator_->size() == 1 || failed.item<std::int64_t>() == 0, IoError, source(),
-           ": the first process could not ", what, ": see its error");
+  ST_CHECK(communicator_->size() == 1 || failed.item<std::int64_t>() == 0, IoError,
+           checkpoints_ ? concat(source(), ": ") : "", "the first process could not ", what,
+           ": see its error");
 }
 
 std::shared_ptr<const void> Trainer::lock_folder() {
@@ -252,9 +288,12 @@ std::shared_ptr<const void> Trainer::lock_folder() {
 }
 
 void Trainer::save() {
-  if (checkpoints_ && communicator_->rank() == 0)
-    run_uninterrupted([&] { checkpoints_->save(checkpoint()); });
+  if (checkpoints_) run_on_first_process("write the checkpoint", [&] { write_checkpoint(); });
   saved_step_ = step_;
+}
+
+void Trainer::write_checkpoint() {
+  run_uninterrupted([&] { checkpoints_->save(checkpoint()); });
 }
 
 void Trainer::save_best() {

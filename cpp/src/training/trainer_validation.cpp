@@ -67,8 +67,9 @@ ValidationReport Trainer::evaluate() {
   }
   report.score = options_.validate_accuracy ? report.accuracy : report.loss;
   if (validator) {
-    const at::Tensor score = at::zeros({}, at::device(device_).dtype(at::kDouble));
-    if (communicator_->rank() == 0) score.fill_(validator());
+    const at::Device device = communicator_->host_readable(device_);
+    const at::Tensor score = at::zeros({}, at::device(device).dtype(at::kDouble));
+    run_on_first_process("compute the metric", [&] { score.fill_(validator()); });
     communicator_->broadcast({score});
     report.score = score.item<double>();
   }

@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -102,7 +103,7 @@ def run(options: argparse.Namespace) -> None:
         show = first and not options.quiet
         if not translation:
             head = encoder.settings()["head"]
-            train, valid = train_data.sentences(data, head, first=first, show=show, barrier=_barrier)
+            train, valid = train_data.sentences(data, head, first=first, show=show, wait=_wait_for_first)
         fit: dict[str, Any] = {
             "valid": valid if "valid" in data else "auto",
             "checkpoints": folder,
@@ -292,8 +293,6 @@ def _process_group(config: Config) -> Iterator[bool]:
 
     device = config.parameters.get("device", "auto")
     cuda = torch.cuda.is_available() if device == "auto" else str(device).startswith("cuda")
-    if cuda:
-        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
     init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo")
     try:
         yield dist.get_rank() == 0
@@ -307,3 +306,15 @@ def _barrier() -> None:
         import torch.distributed as dist
 
         dist.barrier()
+
+
+def _wait_for_first() -> None:
+    """Waits for the first process, which calls it when it is done. A barrier would have a time limit."""
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        import torch.distributed as dist
+
+        store = dist.distributed_c10d._get_default_store()
+        if dist.get_rank() == 0:
+            store.set("sentencode/teacher", "done")
+        else:
+            store.wait(["sentencode/teacher"], timedelta(days=100))

@@ -89,7 +89,7 @@ def translations(config: Config) -> tuple[Any, Any, dict[str, Any], list[Any]]:
 
 
 def sentences(
-    data: Mapping[str, Any], head: Any, *, first: bool, show: bool, barrier: Callable[[], None]
+    data: Mapping[str, Any], head: Any, *, first: bool, show: bool, wait: Callable[[], None]
 ) -> tuple[Any, Any]:
     """Sentences and their targets, to train on and to validate on.
 
@@ -99,14 +99,14 @@ def sentences(
         first: Whether this is the first process, which computes a teacher's embeddings; the others read its
             cache.
         show: Whether to show a progress bar.
-        barrier: Waits for the other processes.
+        wait: Waits for the first process, which calls it when it is done.
     """
     if "teacher" in data:
         if not first:
-            barrier()
+            wait()
         pairs = _taught(data, show)
         if first:
-            barrier()
+            wait()
         return pairs
     if head is None:
         return (corpus(data["train"]), None), corpus(data.get("valid"))

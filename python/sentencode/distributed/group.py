@@ -7,6 +7,7 @@ import socket
 from datetime import timedelta
 from typing import Any
 
+import torch
 import torch.distributed as dist
 from torch._C._distributed_c10d import TCPStore
 from torch.distributed.constants import default_pg_timeout
@@ -35,6 +36,8 @@ def init_process_group(backend: str | None = None) -> None:
             init_process_group("gloo")
             print(communicator().rank)
     """
+    if "nccl" in (backend or "") and torch.cuda.is_available():
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))  # each process has its own
     size = int(os.environ["WORLD_SIZE"])
     if size != int(os.environ.get("LOCAL_WORLD_SIZE", "0")):
         dist.init_process_group(backend)

@@ -137,12 +137,13 @@ class FitReport(Callback):
             text = "not validated"
         say(self.shown, f"{self.name}: {text}; {steps}, {_time(seconds)}")
 
-    def warn(self, trainer: Any, metric: str) -> None:
+    def warn(self, trainer: Any, metric: str, higher: bool) -> None:
         """Warns where the result could be better.
 
         Args:
             trainer: The trainer, after its run.
             metric: As in `result`.
+            higher: As in `result`.
         """
         history, settings, scores = trainer.history, self.settings, list(trainer._core.scores)
         learnt, count = self._training_accuracy(history)
@@ -178,7 +179,7 @@ class FitReport(Callback):
         if not scores and learnt > _LEARNT:
             return
         untrained = {"loss": self.untrained, "accuracy": self.majority}.get(metric, math.nan)
-        if limit and (gain := recent_gain(history, scores, untrained)):
+        if limit and (gain := recent_gain(history, scores, untrained, higher)):
             what = f"validation {metric}" if scores else "training loss"
             _warn(
                 f"{self.name}: stopped while still improving ({what} {gain[0]:.4g}, then {gain[1]:.4g}): "

@@ -24,6 +24,7 @@ from ..training import Callback, History
 from ..vectors import Vectors, WordVectors
 from . import encoder_class, neural_files
 from .core_model import core_encoder, normalized_parts
+from .device import usable_device
 from .encoder_class import network_defaults, shared_defaults
 from .expansion import expanded_words
 from .heads import HeadModule, as_head
@@ -359,6 +360,38 @@ class NeuralEncoder(CoreEncoder):
         state = (self.network, self.vocabulary_, self._fitted_tokenizer, words)
         self._adopt(*state, weights=weights, head=self._trained_head)
         return self
+
+    def to(self, device: str) -> Any:
+        """Move the network, and its head, to a device, as torch's modules.
+
+        Args:
+            device: As the parameter `device`, which it becomes.
+
+        Returns:
+            The encoder.
+
+        Raises:
+            NotFittedError: If the encoder is not fitted.
+            ValueError: If the device cannot be used.
+
+        Example:
+            >>> import sentencode as se
+            >>> vectors = se.WordVectors.default()
+            >>> encoder = se.MeanMaxAAE(vectors, hidden=32, heads=4, max_epochs=None, max_steps=3)
+            >>> encoder.fit(["the cat sat on the mat", "a dog ran in the park"] * 9).to("cpu").device
+            'cpu'
+        """
+        self._check_fitted()
+        here = usable_device(device)
+        self.network.to(here)
+        if self._trained_head is not None:
+            self._trained_head.head.to(here)
+        self.device = self._fitted_params["device"] = device
+        return self
+
+    @property
+    def _device(self) -> torch.device:
+        return next((p.device for p in self.network.parameters()), torch.device("cpu"))
 
     @property
     def dim(self) -> int:

@@ -184,7 +184,7 @@ class EncoderTraining:
                 if self.options["checkpoints"] is None and trainer.step > 0:
                     self.finish = finish
                 raise
-            report.warn(trainer, scored_by)
+            report.warn(trainer, scored_by, trainer.higher_is_better)
         finish()
 
     def _report(self, trainer: Trainer, train: Examples, valid: Examples | None) -> FitReport:

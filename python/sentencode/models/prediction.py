@@ -92,10 +92,9 @@ class TrainedHead:
                 + (": pairs and triples are tuples, as in [(first, second), ...]" if len(sides) == 1 else "")
             )
         z = torch.from_numpy(encoder.encode([sentence for side in sides for sentence in side]))
-        device = next((t.device for t in encoder.network.parameters()), torch.device("cpu"))
         with torch.no_grad():
             outputs = [
-                self.head.predict(list(batch.to(device))).cpu()
+                self.head.predict(list(batch.to(encoder._device))).cpu()
                 for batch in torch.split(z.view(len(sides), len(sides[0]), z.shape[-1]), _BATCH, dim=1)
             ]
         return checked_finite(torch.cat(outputs).float(), f"{name}: a prediction").numpy()

@@ -147,7 +147,10 @@ class Embeddings:
                 while block := file.read(_READ):
                     checksum = zlib.crc32(block, checksum)
             if checksum != part["crc32"]:
-                raise FormatError(f"{path}: is damaged: its checksum is not that of the manifest")
+                raise FormatError(
+                    f"{path}: is damaged: its checksum is not that of the manifest; remove it, and run the "
+                    "same job again"
+                )
 
     def __repr__(self) -> str:
         return f"Embeddings({self._folder.path!r}, rows={len(self):,}, dim={self.dim})"

@@ -89,7 +89,7 @@ def encode(
         missing: Likewise.
         device: Likewise.
         shard_size: Size of a shard, in bytes or as in "64MB".
-        overwrite: Whether to replace other embeddings in the folder.
+        overwrite: Whether to start over, and to replace all embeddings in the folder.
         show_progress_bar: Whether to show a progress bar. None: if the logger "sentencode" shows information.
         **options: Keywords of `sentencode.load`.
 
@@ -157,7 +157,7 @@ def encode(
     _check_contains_none(folder, [*(file.path for file in files), saved.path])
     shards, columns = shards_of(files, columns, size)
     id_type = None if columns.id is None else str(columns.id_type)
-    runner = engine_of(engine, workers=workers, threads=threads, device=device)
+    runner = engine_of(engine, workers=workers, threads=threads, device=saved.computes_on)
     batches.threads = runner.threads
     made_from: dict[str, Any] = {
         "encoder": {"kind": saved.kind, "fingerprint": saved.fingerprint, "dim": saved.dim},

@@ -21,7 +21,10 @@ ENGINES = ("local", "ray", "spark", "dask")
 _PAUSES = (1.0, 4.0, 16.0)  # seconds before retries
 # Errors that a retry does not fix; all other errors of storage and networks may be transient.
 _PERMANENT = (FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
-_PERMANENT_NUMBERS = (errno.EDQUOT, errno.EFBIG, errno.ENOSPC, errno.EROFS)
+_PERMANENT_NUMBERS = (
+    *(errno.EDQUOT, errno.EFBIG, errno.ENOSPC, errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP),
+    *(errno.EINVAL, errno.ENOTSUP, errno.ENODEV, errno.ENOMEM),
+)
 
 
 class Failure:
@@ -142,7 +145,7 @@ def engine_of(
         engine: One of `ENGINES`, or an engine.
         workers: Number of simultaneous tasks.
         threads: Threads of a task.
-        device: Device of a task, for Ray, which counts GPUs.
+        device: Device of a task: Ray counts GPUs, and the local engine has one worker on a GPU.
         address: Address of the engine's cluster, if this process is not connected to one.
 
     Raises:
@@ -158,8 +161,11 @@ def engine_of(
     if engine not in ENGINES:
         raise ValueError(f"engine must be {', '.join(map(repr, ENGINES))} or an engine, got {engine!r}")
     more: dict[str, Any] = {} if address is None else {"address": address}
-    if engine == "ray" and str(device).startswith("cuda"):
-        more["num_gpus"] = 1
+    if str(device).startswith("cuda"):
+        if engine == "ray":
+            more["num_gpus"] = 1
+        elif engine == "local" and workers is None:
+            workers = 1  # more would share the memory of the GPU
     module = importlib.import_module(f"{__package__}.{engine}")
     kind = getattr(module, f"{engine.capitalize()}Engine")
     instance: Engine = kind(workers=workers, threads=threads, **more)

@@ -95,7 +95,8 @@ def fit(
         _check_memory(encoder, most, shorten)
     columns = Columns(checked_str("column", column))
     shards, columns = shards_of(inputs_of(inputs), columns, bytes_of("shard_size", shard_size))
-    runner = engine_of(engine, workers=workers, threads=threads)
+    device = getattr(encoder, "device", None)
+    runner = engine_of(engine, workers=workers, threads=threads, device=device)
     fresh: Any = type(encoder)(**encoder.get_params(deep=False))
     fresh._forget()  # checks the parameters
     with scratch_folder(scratch) as folder, progress_bar(show_progress_bar, "fit", "B") as bar:

@@ -6,6 +6,7 @@ import fcntl
 import io
 import os
 import shutil
+import time
 import uuid
 import zlib
 from collections.abc import Iterator
@@ -17,6 +18,8 @@ from .._extras import require
 from ..files import as_name, whole_file
 
 __all__ = ["Folder", "real_path"]
+
+_NO_REPLACING = {"hdfs", "webhdfs", "viewfs"}  # they refuse to move a file to the name of another
 
 
 class Folder:
@@ -86,14 +89,18 @@ class Folder:
         return Folder(self.name_of(name))
 
     def remove_all(self) -> None:
-        """Removes the folder and its content."""
-        with suppress(FileNotFoundError):
-            if self.is_local:
-                shutil.rmtree(self.path)
-            else:
-                fs, inner = self._fs()
-                fs.invalidate_cache(inner)
-                fs.rm(inner, recursive=True)
+        """Removes the folder and its content, or as much as possible: workers may still be writing."""
+        for pause in (0.0, 0.2, 1.0):
+            time.sleep(pause)
+            with suppress(OSError):
+                if self.is_local:
+                    shutil.rmtree(self.path)
+                else:
+                    fs, inner = self._fs()
+                    fs.invalidate_cache(inner)
+                    fs.rm(inner, recursive=True)
+            if not self.is_local or not os.path.exists(self.path):
+                return
 
     def remove_leftovers(self) -> None:
         """Removes temporary files of killed writers."""
@@ -118,6 +125,8 @@ class Folder:
         try:
             with fs.open(part, "wb") as file:
                 yield Summed(file, self.name_of(name))
+            if _NO_REPLACING.intersection(_protocols(fs)) and fs.exists(f"{inner}/{name}"):
+                fs.rm_file(f"{inner}/{name}")
             fs.mv(part, f"{inner}/{name}")
         except BaseException:
             with suppress(Exception):  # the first error is the one to report
@@ -160,6 +169,10 @@ class Folder:
         return f"Folder({self.path!r})"
 
 
+def _protocols(fs: Any) -> tuple[str, ...]:
+    return (fs.protocol,) if isinstance(fs.protocol, str) else tuple(fs.protocol)
+
+
 def real_path(path: str) -> str:
     """A path without links, or a normalized URL; local URLs become paths.
 
@@ -169,7 +182,7 @@ def real_path(path: str) -> str:
     """
     if "://" in path:
         fs, path = require("fsspec", "scale").core.url_to_fs(path)
-        if "file" not in ((fs.protocol,) if isinstance(fs.protocol, str) else fs.protocol):
+        if "file" not in _protocols(fs):
             return str(fs.unstrip_protocol(path)).rstrip("/")
     return os.path.realpath(path)
 

@@ -20,7 +20,6 @@ from .._extras import require
 from ..cache import cache_dir, limit_cache
 from ..encoder import Encoder
 from ..files import as_name, as_path, make_folder, whole_file, without_link
-from ..linear.base import LinearEncoder
 from ..saved import load
 from ..static_models.hub import static_path
 from ..threads import num_threads, set_num_threads
@@ -48,6 +47,7 @@ class SavedEncoder:
         options: Keywords of `sentencode.load`.
         device: Device of a neural encoder. None: as it was saved.
         made_with: Hash of the options; fingerprints do not cover the code of a tokenizer.
+        computes_on: `device`, or where the encoder computes in the process that started the job.
     """
 
     path: str
@@ -57,6 +57,7 @@ class SavedEncoder:
     options: dict[str, Any] = field(default_factory=dict, hash=False)
     device: str | None = None
     made_with: str = ""
+    computes_on: str = "cpu"
 
     @classmethod
     def of(
@@ -96,7 +97,9 @@ class SavedEncoder:
         if device is not None:
             _check_device(loaded, device)
         made_with = _digest(options)
-        saved = cls(path, loaded.fingerprint(), loaded.dim, type(loaded).__name__, options, device, made_with)
+        computes_on = device or str(getattr(loaded, "_device", "cpu"))
+        kind = type(loaded).__name__
+        saved = cls(path, loaded.fingerprint(), loaded.dim, kind, options, device, made_with, computes_on)
         if loaded is not encoder and device is None:  # the user may fit `encoder` again
             with _opening:
                 _keep(saved._key, loaded)
@@ -131,7 +134,7 @@ class SavedEncoder:
                     f"{loaded.fingerprint()[:12]}, expected {self.fingerprint[:12]}"
                 )
             if self.device is not None:
-                loaded.set_params(device=self.device)
+                loaded.to(self.device)
             _keep(self._key, loaded)
             return loaded
 
@@ -181,8 +184,7 @@ def _local(path: str) -> Path:
 
 
 def _check_device(encoder: Any, device: str) -> None:
-    # The device of a LAES is that of fitting.
-    if isinstance(encoder, LinearEncoder) or "device" not in encoder.get_params(deep=False):
+    if not hasattr(encoder, "to"):
         raise ValueError(f"device={device!r}: a {type(encoder).__name__} computes on the CPU only")
 
 

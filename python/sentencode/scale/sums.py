@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import tempfile
 import uuid
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -26,7 +28,7 @@ _Sum = TypeVar("_Sum", bound="Sum")
 _ROWS = 1 << 16  # sentences added at a time
 _FAN_IN = 8  # files merged by one task
 _GROUPS = 4  # groups of shards per worker, so that no worker waits for another
-_JOB = re.compile(r"sentencode-[0-9a-f]{32}")  # folder of a job inside the scratch folder
+_JOB = re.compile(r"sentencode-(?:([0-9a-f]{8})-)?[0-9a-f]{32}")  # folder of a job of a machine
 
 
 class Sum(Protocol):
@@ -50,8 +52,8 @@ def scratch_folder(scratch: str | os.PathLike[str] | None) -> Iterator[Folder]:
     """A new folder for the files of one job, removed at the end.
 
     Args:
-        scratch: Parent folder or URL. Folders of stopped jobs are removed from a local folder, but not from a
-            URL, where a job may still run. None: a temporary folder.
+        scratch: Parent folder or URL. Folders of stopped jobs of this machine are removed from a folder, but
+            not from a URL, where a job may still run. None: a temporary folder.
 
     Raises:
         BlockingIOError: Another job of this machine uses it.
@@ -64,14 +66,17 @@ def scratch_folder(scratch: str | os.PathLike[str] | None) -> Iterator[Folder]:
     folder = Folder(scratch)
     folder.make()
     with folder.locked():
-        names = [name for name in folder.names() if not name.startswith(".")]
-        if others := [name for name in names if not _JOB.fullmatch(name)]:
-            raise FileExistsError(
-                17, f"there are files, such as {others[0]}: give an empty folder", folder.path
-            )
-        for name in names if folder.is_local else ():
-            folder.inside(name).remove_all()
-        job = folder.inside(f"sentencode-{uuid.uuid4().hex}")
+        machine = f"{zlib.crc32(socket.gethostname().encode()):08x}"  # locks may not be those of others
+        for name in folder.names():
+            if name.startswith("."):
+                continue
+            if not (job_name := _JOB.fullmatch(name)):
+                raise FileExistsError(
+                    17, f"there are files, such as {name}: give an empty folder", folder.path
+                )
+            if folder.is_local and job_name[1] in (None, machine):
+                folder.inside(name).remove_all()
+        job = folder.inside(f"sentencode-{machine}-{uuid.uuid4().hex}")
         try:
             job.make()
             yield job

@@ -40,7 +40,9 @@ def raised_loss(history: History, untrained: float) -> tuple[float, float, float
     return None
 
 
-def recent_gain(history: History, scores: Sequence[float], untrained: float) -> tuple[float, float] | None:
+def recent_gain(
+    history: History, scores: Sequence[float], untrained: float, higher: bool = False
+) -> tuple[float, float] | None:
     """Return two scores of a training that was still improving: before its last part, and at the end.
 
     They are the last validation and the best one before the last tenth of them, or, without validations, the
@@ -51,6 +53,7 @@ def recent_gain(history: History, scores: Sequence[float], untrained: float) -> 
         history: Of the run.
         scores: Of all validations.
         untrained: Score before the training; NaN if it is unknown.
+        higher: Whether a higher score is better.
     """
     losses = np.array([step.loss for step in history.steps])
     if len(losses) < _STEPS:
@@ -59,8 +62,8 @@ def recent_gain(history: History, scores: Sequence[float], untrained: float) -> 
         start = scores[0] if math.isnan(untrained) else untrained
         if len(scores) < 3 or not np.isfinite([start, *scores]).all():
             return None
-        sign, earlier = np.sign(scores[-1] - start), scores[: -max(1, len(scores) // _PARTS)]
-        before = max(earlier, key=lambda score: float(sign * score))
+        sign, earlier = 1 if higher else -1, scores[: -max(1, len(scores) // _PARTS)]
+        before = max(earlier, key=lambda score: sign * score)
         gain, total = sign * (scores[-1] - before), sign * (scores[-1] - start)
         return (before, scores[-1]) if gain > _GAIN * total > 0 else None
     parts = np.array_split(losses, 5)

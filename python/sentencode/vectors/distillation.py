@@ -341,7 +341,10 @@ def _encode(
     costs = [0 if embedder.file_of(batch) else len(batch) for _, batch in batches]
     done, total = 0, max(1, sum(costs))
     for (indices, batch), cost in zip(batches, costs, strict=True):
-        yield indices, embedder(batch)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ZeroRowsWarning)  # `_warn_of_zeros` does, with the texts
+            embeddings = embedder(batch)
+        yield indices, embeddings
         done += cost
         if report is not None and (cost or batch is batches[-1][1]):
             report(done or total, total)

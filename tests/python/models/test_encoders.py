@@ -1340,7 +1340,15 @@ def test_devices_of_networks_and_tensors():
     if not torch.cuda.is_available():
         with pytest.raises(ValueError, match="device='cuda' cannot be used"):
             unfitted("MeanMaxAAE", device="cuda").fit(TRAIN)
-        assert fitted("MeanMaxAAE", device="auto").network.table.weight.device.type == "cpu"
+        with pytest.raises(ValueError, match="device='cuda' cannot be used"):
+            encoder.to("cuda")
+        moved = fitted("MeanMaxAAE", device="auto").to("cpu")
+        assert moved.network.table.weight.device.type == "cpu"
+        assert moved.fitted
+        assert moved.device == "cpu"
+        same(moved, encoder)
+    with pytest.raises(se.errors.NotFittedError):
+        unfitted("MeanMaxAAE").to("cpu")
 
 
 def test_pickles_of_earlier_versions():
@@ -1382,6 +1390,8 @@ def test_encoders_of_a_gpu_load_without_one(file):
 def test_on_a_gpu(name, tmp_path):
     encoder = fitted(name, device="cuda")
     assert encoder.network.table.weight.is_cuda
+    assert not encoder.to("cpu").network.table.weight.is_cuda
+    assert encoder.to("cuda").network.table.weight.is_cuda
     np.testing.assert_allclose(encoder.encode(TEXTS), shared(name).encode(TEXTS), atol=1e-2)
     assert len(encoder.reconstruct(TRAIN)) == len(TRAIN)
     encoder.save(tmp_path / "model")

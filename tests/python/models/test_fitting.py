@@ -520,8 +520,10 @@ def test_signs_in_a_history():
     for losses in (flat, chance, falling[:40]):
         assert recent_gain(steps(losses), [], np.nan) is None
     assert recent_gain(steps(falling), [3.0, 2.0, 1.0], 4.0) == (2.0, 1.0)
-    for scores in ([3.0, 1.0, 2.0], [2.0, 1.0, 0.99], [3.0, 2.0], [3.0, 1.0, np.nan]):
+    assert recent_gain(steps(falling), [0.5, 0.6, 0.7], 0.4, True) == (0.6, 0.7)
+    for scores in ([3.0, 1.0, 2.0], [2.0, 1.0, 0.99], [3.0, 2.0], [3.0, 1.0, np.nan], [5.0, 6.0, 7.0]):
         assert recent_gain(steps(falling), scores, 4.0) is None
+    assert recent_gain(steps(falling), [0.7, 0.8, 0.9], np.nan) is None  # overfitting
     assert raised_loss(steps(rising), np.nan) is not None
     for losses in (falling, flat, chance, rising[:40]):
         assert raised_loss(steps(losses), np.nan) is None

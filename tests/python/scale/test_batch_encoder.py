@@ -151,6 +151,16 @@ def test_wrong_batches(saved):
         batch_encoder(pa.table({"text": [1, None]}))
 
 
+def test_the_device_of_a_neural_encoder(tmp_path, vectors, sentences):
+    pytest.importorskip("torch")
+    encoder = se.MeanMaxAAE(vectors, hidden=8, heads=2, max_epochs=None, max_steps=2).fit(sentences)
+    encoder.save(tmp_path / "aae")
+    there = BatchEncoder(tmp_path / "aae", device="cpu")({"text": sentences})["embedding"]
+    np.testing.assert_allclose(there, encoder.encode(sentences), atol=1e-6)
+    with pytest.raises(ValueError, match="device='cuda' cannot be used"):
+        BatchEncoder(tmp_path / "aae", device="cuda")({"text": sentences})
+
+
 def test_a_laes_encodes_only_on_the_cpu(vectors, sentences):
     with pytest.raises(ValueError, match="device='cuda': a LAES computes on the CPU only"):
         BatchEncoder(se.LAES(vectors, hidden=4).fit(sentences), device="cuda")

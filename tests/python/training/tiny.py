@@ -69,8 +69,8 @@ class Do(Callback):
         self.function(step)
 
 
-def trainer(path, model=None, valid=True, batch_size=6, **options):
-    letters = examples(path)
+def trainer(path, model=None, valid=True, batch_size=6, count=61, **options):
+    letters = examples(path, count)
     world = {"rank": int(os.environ.get("RANK", 0)), "world": int(os.environ.get("WORLD_SIZE", 1))}
     batches = Batcher(letters, mode="sorted_buffer", batch_size=batch_size, seed=2, **world)
     dev = Batcher(letters, mode="plain", batch_size=20, shuffle=False, **world) if valid else None

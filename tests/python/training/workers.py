@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import os
+import resource
 import sys
 
 import pytest
@@ -74,6 +75,35 @@ def in_parts(path):
     history = tiny.trainer(path, model, valid=False, max_steps=12, accumulate=2, clip_norm=0.5).run()
     tensors = {name: tensor.detach() for name, tensor in model.named_parameters()}
     return {**tensors, "norms": torch.tensor([step.norm for step in history.steps])}
+
+
+def refusals(path, folder):
+    """The errors of processes that differ, and of those that wait for a failing first process."""
+    rank = int(os.environ["RANK"])
+    with pytest.raises(ValueError) as rate:
+        tiny.trainer(path, tiny.Reader(), learning_rate=0.1 + rank)
+    with pytest.raises(ValueError) as examples:
+        tiny.trainer(f"{path}-of-{rank}", tiny.Reader(), count=61 - rank, max_steps=3)
+
+    def metric(model):
+        raise OSError("the file of the metric is missing")
+
+    with pytest.raises(OSError, match="metric") as failed:
+        tiny.trainer(path, tiny.Reader(), max_steps=3, validate_every=1, metric=metric).run()
+
+    unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def limit(step):
+        if rank == 0:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100, unlimited[1]))
+
+    options = {"max_steps": 3, "save_every": 2, "checkpoints": folder, "callbacks": [tiny.Do(limit)]}
+    try:
+        with pytest.raises(OSError, match=r"folder|too large") as full:
+            tiny.trainer(path, tiny.Reader(), **options).run()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
+    return [str(error.value) for error in (rate, examples, failed, full)]
 
 
 def main():

@@ -172,6 +172,7 @@ class Trainer {
   void pull_to_anchors(const at::Tensor& skip);
   void attempt_step(BatchLoader& batches);
   LossSums accumulate_gradients(BatchLoader& batches, GradientMeans& gradients, PendingStep& step);
+  void set_anchors();
   Loss loss_of(const Batch& batch);
   [[noreturn]] void throw_out_of_memory(const c10::OutOfMemoryError& error, const Batch& batch,
                                         const Batcher& batches) const;
@@ -192,6 +193,7 @@ class Trainer {
   NamedTensors saved_weights() const;
   const std::string& frozen() const;
   std::string run_settings() const;
+  void check_processes();
   std::string changes_of(const Checkpoint& head) const;
   std::string mismatch_with_best(const Checkpoint& head) const;
   std::string find_best() const;
@@ -199,6 +201,7 @@ class Trainer {
   void load_weights(const Checkpoint& checkpoint, bool same_types = false);
   void save_best();
   void save();
+  void write_checkpoint();
 
   void run_uninterrupted(const std::function<void()>& action) const;
   void run_on_first_process(const char* what, const std::function<void()>& action);
