@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -584,7 +585,10 @@ def test_transient_storage_errors_are_retried(error, monkeypatch):
         FileNotFoundError(),
         PermissionError(),
         IsADirectoryError(),
-        *(OSError(getattr(errno, name), "no") for name in ("ENOSPC", "EFBIG", "EROFS")),
+        *(
+            OSError(getattr(errno, name), "no")
+            for name in ("ENOSPC", "EFBIG", "EROFS", "ENAMETOOLONG", "ELOOP", "EINVAL", "ENODEV")
+        ),
         se.FormatError("damaged"),
         ValueError("wrong"),
     ],
@@ -625,6 +629,42 @@ def test_two_tries_of_a_task_write_to_a_url_at_a_time(tmp_path):
             other.write(b"rows")
         one.write(b"rows")
     assert content_of(tmp_path) == {"part": b"rows"}
+
+
+def test_file_systems_that_do_not_replace_files(monkeypatch):
+    """HDFS refuses to move a file to the name of another; WebHDFS does not even say so."""
+    fsspec = pytest.importorskip("fsspec")
+    memory = fsspec.get_filesystem_class("memory")
+
+    class Refusing(memory):
+        protocol = "hdfs"
+
+        def mv(self, source, target, **options):
+            if not self.exists(target):
+                super().mv(source, target, **options)
+
+    monkeypatch.setitem(sys.modules["fsspec.registry"]._registry, "hdfs", Refusing)
+    folder = Folder("hdfs://job/replaced")
+    for content in (b"first", b"second"):
+        folder.write("manifest.json", content)
+        assert folder.read("manifest.json") == content
+    assert folder.names() == ["manifest.json"]
+
+
+def test_a_folder_in_which_workers_still_write_is_removed(tmp_path, monkeypatch):
+    folder, remove, tries = Folder(tmp_path / "sums"), shutil.rmtree, []
+    folder.make()
+
+    def racing(path):
+        tries.append(path)
+        if len(tries) == 1:
+            raise OSError(errno.ENOTEMPTY, "Directory not empty", path)
+        remove(path)
+
+    monkeypatch.setattr(shutil, "rmtree", racing)
+    folder.remove_all()
+    assert len(tries) == 2
+    assert not (tmp_path / "sums").exists()
 
 
 def test_an_error_of_the_clean_up_does_not_hide_the_first(tmp_path, monkeypatch):
@@ -894,6 +934,8 @@ def test_an_interrupted_job_resumes(saved, tmp_path, sentences, lines):
 
 
 def test_engines_by_name():
+    assert engine_of("local", device="cuda:0").workers == 1
+    assert engine_of("local", workers=2, device="cuda").workers == 2
     engine = engine_of("local", workers=2, threads=3)
     assert isinstance(engine, LocalEngine)
     assert (engine.workers, engine.threads) == (2, 3)

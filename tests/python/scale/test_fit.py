@@ -135,6 +135,15 @@ def test_the_same_call_after_ctrl_c(vectors, sentences, lines, tmp_path, monkeyp
     assert list(scratch.iterdir()) == []
 
 
+def test_sums_of_other_machines_in_a_scratch_folder_stay(vectors, lines, tmp_path):
+    """Locks of folders may not reach them."""
+    other, stopped = f"sentencode-01234567-{'0' * 32}", f"sentencode-{'1' * 32}"
+    for name in (other, stopped):
+        (tmp_path / "scratch" / name).mkdir(parents=True)
+    fit(se.SIF(vectors), lines, workers=1, scratch=tmp_path / "scratch")
+    assert [path.name for path in (tmp_path / "scratch").iterdir()] == [other]
+
+
 def test_other_files_in_a_scratch_folder_stay(vectors, lines, tmp_path):
     scratch = tmp_path / "scratch"
     scratch.mkdir()
