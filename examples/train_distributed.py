@@ -63,9 +63,7 @@ def main() -> None:
     cuda = torch.cuda.is_available()
     init_process_group("nccl" if cuda else "gloo")  # torch's, which listens on the loopback address alone
     rank, world = torch.distributed.get_rank(), torch.distributed.get_world_size()
-    device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if cuda else torch.device("cpu")
-    if cuda:
-        torch.cuda.set_device(device)
+    device = torch.device("cuda" if cuda else "cpu")  # the GPU of this process
     try:
         os.makedirs(chosen.folder, exist_ok=True)
         books = str(resources.files("sentencode") / "data/demo_sentences.txt")

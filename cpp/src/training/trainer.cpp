@@ -110,12 +110,12 @@ Trainer::Trainer(std::shared_ptr<Model> model, std::shared_ptr<const Batcher> tr
                (valid_->options().world == sharing.world && valid_->options().rank == sharing.rank),
            InvalidInput, "valid: batches are for rank ", valid_->options().rank, " of ",
            valid_->options().world, ", but this process is rank ", sharing.rank, " of ", sharing.world);
+  check_processes();
   std::vector<at::Tensor> all;
   for (const auto& [name, tensor] : weights()) all.push_back(tensor);
   const at::NoGradGuard guard;
   communicator_->broadcast(all);
   if (options_.anchor > 0) set_anchors();
-  check_processes();
 }
 
 Trainer::~Trainer() = default;

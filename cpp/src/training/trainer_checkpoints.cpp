@@ -55,7 +55,7 @@ json scores_to_json(std::span<const double> scores) {
 
 /// JSON of all that later steps depend on, except for what a checkpoint holds. The end may change; so may the
 /// interval of validations, unless the learning rate depends on it.
-std::string Trainer::run_settings() const {
+std::string Trainer::run_settings(bool of_weights) const {
   const BatcherOptions& batches = train_->options();
   const OptimizerOptions& optimizer = options_.optimizer;
   const Schedule& schedule = options_.schedule;
@@ -82,11 +82,12 @@ std::string Trainer::run_settings() const {
                          {"seed", batches.seed},
                          {"pad", batches.pad}};
   if (!batches.numbers.empty()) settings["batches"]["numbers"] = train_->part();
-  if (!frozen().empty()) settings["frozen"] = frozen();
+  if (of_weights && !frozen().empty()) settings["frozen"] = frozen();
   if (!batches.length_fields.empty()) settings["batches"]["length_fields"] = batches.length_fields;
   if (last_step() == std::numeric_limits<std::int64_t>::max() && schedule.warmup_spent > 0)
     settings["warmup"] = schedule.warmup_spent;  // steps do not end it
-  if (options_.anchor > 0) settings["anchor"] = {{"strength", options_.anchor}, {"tables", anchored_}};
+  if (options_.anchor > 0)
+    settings["anchor"] = {{"strength", options_.anchor}, {"tables", of_weights ? anchored_ : ""}};
   if (optimizer.sparse_rows) settings["sparse_rows"] = true;
   if (optimizer.name.starts_with("adam")) {
     settings["betas"] = {optimizer.beta1, optimizer.beta2};
@@ -108,19 +109,24 @@ std::string Trainer::run_settings() const {
   return settings.dump();
 }
 
-/// Refuses processes that would train on other examples, with other options, or for another number of steps.
-void Trainer::check_processes() {
+/// Refuses processes that would train on other examples, with other options, other weights, or for another
+/// number of steps. The values of the weights are those of process 0.
+void Trainer::check_processes() const {
   if (communicator_->size() == 1) return;
-  json settings = json::parse(run_settings());
+  json settings = json::parse(run_settings(/*of_weights=*/false));
   settings["steps"] = {{"last", last_step()},
                        {"validate_every", options_.validate_every},
                        {"validate_first", options_.validate_first},
                        {"save_every", options_.save_every},
                        {"stop_after", options_.stop_after},
+                       {"least_rate", options_.schedule.least},
                        {"max_minutes", options_.max_minutes},
                        {"has_checkpoints", checkpoints_.has_value()}};
-  settings["valid"] = valid_ ? valid_->examples()->checksum() : "";
-  frozen_.reset();  // the weights may be loaded later
+  settings["valid"] = {{"examples", valid_ ? valid_->examples()->checksum() : ""},
+                       {"numbers", valid_ ? valid_->part() : ""},
+                       {"by_accuracy", options_.validate_accuracy},
+                       {"higher_is_better", options_.schedule.higher_is_better}};
+  for (const auto& [name, tensor] : weights()) settings["weights"][name] = concat(tensor.sizes(), tensor.requires_grad() ? "" : ", not trained");
   const std::string text = settings.dump();
   const auto options = at::device(communicator_->host_readable(device_));
   const at::Tensor length = at::full({}, std::ssize(text), options.dtype(at::kLong));
@@ -150,6 +156,13 @@ std::string Trainer::changes_of(const Checkpoint& head) const {
 
 /// Scores of different metrics cannot be compared.
 void Trainer::check_metric() const {
+  if (communicator_->size() > 1) {
+    const auto options = at::device(communicator_->host_readable(device_)).dtype(at::kLong);
+    const auto functions = communicator_->all_gather(at::full({}, validator ? 1 : 0, options));
+    for (const at::Tensor& one : functions)
+      ST_CHECK(one.item<std::int64_t>() == functions.front().item<std::int64_t>(), InvalidInput,
+               "metric is a function in some processes only; only that of process 0 is called");
+  }
   if (!validates() || validations_.scores.empty()) return;
   const std::string changes = differences(json::parse(validations_.metric), json::parse(metric()));
   ST_CHECK(changes.empty(), InvalidInput, source(),

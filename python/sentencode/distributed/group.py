@@ -21,7 +21,8 @@ def init_process_group(backend: str | None = None) -> None:
     """Joins the processes of torchrun, like `torch.distributed.init_process_group`.
 
     If all of them are on this machine, the store and the connections between processes use the loopback
-    address. torch itself listens on all addresses, without authentication.
+    address. torch itself listens on all addresses, without authentication. With NCCL, the GPU of the number
+    `LOCAL_RANK` becomes the current one.
 
     Args:
         backend: "gloo" for CPUs, "cpu:gloo,cuda:nccl" for GPUs: training sends what the host reads by gloo,
@@ -36,8 +37,9 @@ def init_process_group(backend: str | None = None) -> None:
             init_process_group("gloo")
             print(communicator().rank)
     """
-    if "nccl" in (backend or "") and torch.cuda.is_available():
-        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))  # each process has its own
+    local_rank = int(os.environ.get("LOCAL_RANK", "0"))
+    if "nccl" in (backend or "") and local_rank < torch.cuda.device_count():
+        torch.cuda.set_device(local_rank)
     size = int(os.environ["WORLD_SIZE"])
     if size != int(os.environ.get("LOCAL_WORLD_SIZE", "0")):
         dist.init_process_group(backend)

@@ -361,8 +361,8 @@ class NeuralEncoder(CoreEncoder):
         self._adopt(*state, weights=weights, head=self._trained_head)
         return self
 
-    def to(self, device: str) -> Any:
-        """Move the network, and its head, to a device, as torch's modules.
+    def to(self, device: str | torch.device) -> Any:
+        """Move the network, and its head, to a device, as `torch.nn.Module.to` does.
 
         Args:
             device: As the parameter `device`, which it becomes.
@@ -382,6 +382,7 @@ class NeuralEncoder(CoreEncoder):
             'cpu'
         """
         self._check_fitted()
+        device = str(device) if isinstance(device, torch.device) else device
         here = usable_device(device)
         self.network.to(here)
         if self._trained_head is not None:

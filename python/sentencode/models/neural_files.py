@@ -187,6 +187,7 @@ def identity(encoder: Any) -> Any:
     params = json.loads(described_model(encoder).params)
     del params["origin"]  # the path of the texts does not matter
     params.pop("learnt", None)  # nor does the head
+    params["params"]["device"] = "auto"  # the default: `to` changes it
     for name in _NEW:
         if not params["params"].get(name, True):
             del params["params"][name]

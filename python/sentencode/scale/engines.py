@@ -23,7 +23,7 @@ _PAUSES = (1.0, 4.0, 16.0)  # seconds before retries
 _PERMANENT = (FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
 _PERMANENT_NUMBERS = (
     *(errno.EDQUOT, errno.EFBIG, errno.ENOSPC, errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP),
-    *(errno.EINVAL, errno.ENOTSUP, errno.ENODEV, errno.ENOMEM),
+    *(errno.ENOTSUP, errno.ENODEV),
 )
 
 

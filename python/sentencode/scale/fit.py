@@ -63,7 +63,8 @@ def fit(
         column: Likewise.
         shard_size: Likewise.
         scratch: Folder or URL for the sums, which all machines read and write. They are removed at the end,
-            as are those of stopped jobs at the start. None: a temporary folder of this machine.
+            and those of stopped jobs of a machine with this name at the start. None: a temporary folder of
+            this machine.
         memory: Memory of a worker, in bytes or as in "8GB"; it holds up to three sums of `statistics_bytes`.
             None: not limited.
         shorten: Whether to lower `max_length` of a LAES until it fits into `memory`, instead of an error.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import io
+import logging
 import os
 import shutil
 import time
@@ -19,7 +20,10 @@ from ..files import as_name, whole_file
 
 __all__ = ["Folder", "real_path"]
 
+_LOG = logging.getLogger("sentencode")
 _NO_REPLACING = {"hdfs", "webhdfs", "viewfs"}  # they refuse to move a file to the name of another
+# Prefixes of names at URLs: of an unfinished file, and of one that is being replaced.
+_WRITING, _REPLACED = ".writing-", ".replaced-"
 
 
 class Folder:
@@ -90,25 +94,36 @@ class Folder:
 
     def remove_all(self) -> None:
         """Removes the folder and its content, or as much as possible: workers may still be writing."""
-        for pause in (0.0, 0.2, 1.0):
-            time.sleep(pause)
-            with suppress(OSError):
+        failure: Exception | None = None
+        for pause in (0.2, 1.0, 0.0):
+            try:
                 if self.is_local:
                     shutil.rmtree(self.path)
                 else:
                     fs, inner = self._fs()
                     fs.invalidate_cache(inner)
                     fs.rm(inner, recursive=True)
-            if not self.is_local or not os.path.exists(self.path):
                 return
+            except FileNotFoundError as error:
+                if not self.is_local or not os.path.exists(self.path):
+                    return
+                failure = error
+            except Exception as error:  # the error of a job is the one to report
+                failure = error
+            time.sleep(pause)
+        _LOG.warning("%s cannot be removed: %s", self.path, failure)
 
     def remove_leftovers(self) -> None:
-        """Removes temporary files of killed writers."""
+        """Removes temporary files of killed writers, and restores a file that one was replacing."""
         if self.is_local:
             _core.remove_leftovers(self.path)
             return
-        for name in self.names():
-            if name.startswith(_WRITING):
+        names = self.names()
+        for name in names:
+            if name.startswith(_REPLACED) and name.removeprefix(_REPLACED) not in names:
+                fs, inner = self._fs()
+                fs.mv(f"{inner}/{name}", f"{inner}/{name.removeprefix(_REPLACED)}")
+            elif name.startswith((_WRITING, _REPLACED)):
                 self.remove(name)
 
     @contextmanager
@@ -125,9 +140,10 @@ class Folder:
         try:
             with fs.open(part, "wb") as file:
                 yield Summed(file, self.name_of(name))
-            if _NO_REPLACING.intersection(_protocols(fs)) and fs.exists(f"{inner}/{name}"):
-                fs.rm_file(f"{inner}/{name}")
-            fs.mv(part, f"{inner}/{name}")
+            if _NO_REPLACING.intersection(_protocols(fs)):
+                _replace(fs, part, inner, name)
+            else:
+                fs.mv(part, f"{inner}/{name}")
         except BaseException:
             with suppress(Exception):  # the first error is the one to report
                 fs.rm_file(part)
@@ -169,6 +185,26 @@ class Folder:
         return f"Folder({self.path!r})"
 
 
+def _replace(fs: Any, part: str, folder: str, name: str) -> None:
+    """Moves a file to a name that may be another's. One of the two files remains, whatever happens."""
+    target, old = f"{folder}/{name}", f"{folder}/{_REPLACED}{name}"
+    replaces = fs.exists(target)
+    if replaces:
+        if fs.exists(old):
+            fs.rm_file(old)
+        fs.mv(target, old)
+    try:
+        fs.mv(part, target)
+        if not fs.exists(target):  # WebHDFS reports no failure
+            raise OSError(5, "the file system did not move a file to this name", target)
+    except BaseException:
+        if replaces:
+            fs.mv(old, target)
+        raise
+    if replaces:
+        fs.rm_file(old)
+
+
 def _protocols(fs: Any) -> tuple[str, ...]:
     return (fs.protocol,) if isinstance(fs.protocol, str) else tuple(fs.protocol)
 
@@ -185,9 +221,6 @@ def real_path(path: str) -> str:
         if "file" not in _protocols(fs):
             return str(fs.unstrip_protocol(path)).rstrip("/")
     return os.path.realpath(path)
-
-
-_WRITING = ".writing-"  # prefix of unfinished files at a URL
 
 
 class Summed(io.RawIOBase):

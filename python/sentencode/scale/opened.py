@@ -97,7 +97,7 @@ class SavedEncoder:
         if device is not None:
             _check_device(loaded, device)
         made_with = _digest(options)
-        computes_on = device or str(getattr(loaded, "_device", "cpu"))
+        computes_on = device or _device_of(loaded)
         kind = type(loaded).__name__
         saved = cls(path, loaded.fingerprint(), loaded.dim, kind, options, device, made_with, computes_on)
         if loaded is not encoder and device is None:  # the user may fit `encoder` again
@@ -185,7 +185,14 @@ def _local(path: str) -> Path:
 
 def _check_device(encoder: Any, device: str) -> None:
     if not hasattr(encoder, "to"):
-        raise ValueError(f"device={device!r}: a {type(encoder).__name__} computes on the CPU only")
+        raise ValueError(f"device={device!r} is for a neural encoder, got a {type(encoder).__name__}")
+
+
+def _device_of(encoder: Any) -> str:
+    """Where an encoder computes, or one of those that it consists of."""
+    parts = (encoder, getattr(encoder, "encoder", None), *getattr(encoder, "encoders", ()))
+    devices = [str(getattr(part, "_device", "cpu")) for part in parts]
+    return next((device for device in devices if device != "cpu"), "cpu")
 
 
 def worker_threads() -> int | None:

@@ -66,15 +66,14 @@ def scratch_folder(scratch: str | os.PathLike[str] | None) -> Iterator[Folder]:
     folder = Folder(scratch)
     folder.make()
     with folder.locked():
-        machine = f"{zlib.crc32(socket.gethostname().encode()):08x}"  # locks may not be those of others
-        for name in folder.names():
-            if name.startswith("."):
-                continue
-            if not (job_name := _JOB.fullmatch(name)):
-                raise FileExistsError(
-                    17, f"there are files, such as {name}: give an empty folder", folder.path
-                )
-            if folder.is_local and job_name[1] in (None, machine):
+        jobs = {name: _JOB.fullmatch(name) for name in folder.names() if not name.startswith(".")}
+        if others := [name for name, job_name in jobs.items() if not job_name]:
+            raise FileExistsError(
+                17, f"there are files, such as {others[0]}: give an empty folder", folder.path
+            )
+        machine = f"{zlib.crc32(socket.gethostname().encode()):08x}"
+        for name, job_name in jobs.items() if folder.is_local else ():
+            if job_name and job_name[1] in (None, machine):  # the lock may not work between machines
                 folder.inside(name).remove_all()
         job = folder.inside(f"sentencode-{machine}-{uuid.uuid4().hex}")
         try:

@@ -1342,7 +1342,10 @@ def test_devices_of_networks_and_tensors():
             unfitted("MeanMaxAAE", device="cuda").fit(TRAIN)
         with pytest.raises(ValueError, match="device='cuda' cannot be used"):
             encoder.to("cuda")
-        moved = fitted("MeanMaxAAE", device="auto").to("cpu")
+        before = fitted("MeanMaxAAE", device="auto")
+        fingerprint = before.fingerprint()
+        moved = before.to(torch.device("cpu"))
+        assert moved.fingerprint() == fingerprint
         assert moved.network.table.weight.device.type == "cpu"
         assert moved.fitted
         assert moved.device == "cpu"
@@ -1390,8 +1393,11 @@ def test_encoders_of_a_gpu_load_without_one(file):
 def test_on_a_gpu(name, tmp_path):
     encoder = fitted(name, device="cuda")
     assert encoder.network.table.weight.is_cuda
+    there = encoder.encode(TEXTS)
     assert not encoder.to("cpu").network.table.weight.is_cuda
-    assert encoder.to("cuda").network.table.weight.is_cuda
+    np.testing.assert_allclose(encoder.encode(TEXTS), there, atol=1e-2)
+    assert encoder.to(torch.device("cuda")).network.table.weight.is_cuda
+    np.testing.assert_allclose(encoder.encode(TEXTS), there, **TOLERANCE)
     np.testing.assert_allclose(encoder.encode(TEXTS), shared(name).encode(TEXTS), atol=1e-2)
     assert len(encoder.reconstruct(TRAIN)) == len(TRAIN)
     encoder.save(tmp_path / "model")

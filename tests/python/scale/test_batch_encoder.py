@@ -162,7 +162,7 @@ def test_the_device_of_a_neural_encoder(tmp_path, vectors, sentences):
 
 
 def test_a_laes_encodes_only_on_the_cpu(vectors, sentences):
-    with pytest.raises(ValueError, match="device='cuda': a LAES computes on the CPU only"):
+    with pytest.raises(ValueError, match="device='cuda' is for a neural encoder, got a LAES"):
         BatchEncoder(se.LAES(vectors, hidden=4).fit(sentences), device="cuda")
 
 
@@ -175,7 +175,7 @@ def test_a_laes_encodes_only_on_the_cpu(vectors, sentences):
         ({"truncate_dim": 7}, "truncate_dim must be at most 6, got 7"),
         ({"missing": "nan"}, "missing must be 'zero' or 'null', got 'nan'"),
         ({"threads": 0}, "threads must be at least 1, got 0"),
-        ({"device": "cuda"}, "device='cuda': a SIF computes on the CPU only"),
+        ({"device": "cuda"}, "device='cuda' is for a neural encoder, got a SIF"),
     ],
 )
 def test_wrong_options(saved, options, error):

@@ -587,7 +587,7 @@ def test_transient_storage_errors_are_retried(error, monkeypatch):
         IsADirectoryError(),
         *(
             OSError(getattr(errno, name), "no")
-            for name in ("ENOSPC", "EFBIG", "EROFS", "ENAMETOOLONG", "ELOOP", "EINVAL", "ENODEV")
+            for name in ("ENOSPC", "EFBIG", "EROFS", "ENAMETOOLONG", "ELOOP", "ENODEV")
         ),
         se.FormatError("damaged"),
         ValueError("wrong"),
@@ -638,8 +638,11 @@ def test_file_systems_that_do_not_replace_files(monkeypatch):
 
     class Refusing(memory):
         protocol = "hdfs"
+        fails = False
 
         def mv(self, source, target, **options):
+            if self.fails and ".writing-" in source:
+                raise OSError(errno.EIO, "the connection is gone", target)
             if not self.exists(target):
                 super().mv(source, target, **options)
 
@@ -649,6 +652,18 @@ def test_file_systems_that_do_not_replace_files(monkeypatch):
         folder.write("manifest.json", content)
         assert folder.read("manifest.json") == content
     assert folder.names() == ["manifest.json"]
+    monkeypatch.setattr(Refusing, "fails", True)
+    with pytest.raises(OSError, match="the connection is gone"):
+        folder.write("manifest.json", b"third")
+    assert folder.names() == ["manifest.json"]
+    assert folder.read("manifest.json") == b"second"
+    # A writer that was killed between the two moves.
+    fs, inner = folder._fs()
+    fs.mv(f"{inner}/manifest.json", f"{inner}/.replaced-manifest.json")
+    fs.pipe_file(f"{inner}/.writing-0-manifest.json", b"third")
+    folder.remove_leftovers()
+    assert folder.names() == ["manifest.json"]
+    assert folder.read("manifest.json") == b"second"
 
 
 def test_a_folder_in_which_workers_still_write_is_removed(tmp_path, monkeypatch):
@@ -933,7 +948,9 @@ def test_an_interrupted_job_resumes(saved, tmp_path, sentences, lines):
     Embeddings(folder).verify()
 
 
-def test_engines_by_name():
+def test_engines_by_name(monkeypatch):
+    monkeypatch.setattr(sys.modules["sentencode.scale.local"], "num_threads", lambda: 4)
+    assert engine_of("local").workers == 4
     assert engine_of("local", device="cuda:0").workers == 1
     assert engine_of("local", workers=2, device="cuda").workers == 2
     engine = engine_of("local", workers=2, threads=3)

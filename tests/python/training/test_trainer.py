@@ -997,13 +997,16 @@ def test_processes_that_differ_and_errors_of_the_first(tmp_path):
     tiny.examples(path)
     together([("refusals", {"path": path, "folder": str(tmp_path / "folder")}, str(tmp_path / "errors"))], 2)
     first, second = (torch.load(tmp_path / f"errors{rank}", weights_only=True) for rank in range(2))
-    assert first[:2] == ["process 1 would train differently: see its error"] * 2
-    assert second[0] == ("process 1 would train differently: learning_rate was 0.1 in process 0 and is 1.1")
-    assert second[1].startswith("process 1 would train differently: examples was ")
-    assert first[2] == "the file of the metric is missing"
-    assert second[2] == "the first process could not compute the metric: see its error"
-    assert "File too large" in first[3]
-    assert second[3].endswith("/folder: the first process could not write the checkpoint: see its error")
+    start = "process 1 would train differently: "
+    assert first[:4] == [f"{start}see its error"] * 4
+    assert second[0] == f"{start}learning_rate was 0.1 in process 0 and is 1.1"
+    assert second[1] == f"{start}valid.higher_is_better was true in process 0 and is false"
+    assert second[2] == f'{start}weights.table.weight was "[7, 8]" in process 0 and is "[8, 8]"'
+    assert second[3].startswith(f"{start}examples was ")
+    assert first[4] == "the file of the metric is missing"
+    assert second[4] == "the first process could not compute the metric: see its error"
+    assert "File too large" in first[5]
+    assert second[5].endswith("/folder: the first process could not write the checkpoint: see its error")
 
 
 def test_batches_of_another_process_are_refused(tmp_path):

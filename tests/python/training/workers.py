@@ -80,10 +80,22 @@ def in_parts(path):
 def refusals(path, folder):
     """The errors of processes that differ, and of those that wait for a failing first process."""
     rank = int(os.environ["RANK"])
-    with pytest.raises(ValueError) as rate:
-        tiny.trainer(path, tiny.Reader(), learning_rate=0.1 + rank)
-    with pytest.raises(ValueError) as examples:
-        tiny.trainer(f"{path}-of-{rank}", tiny.Reader(), count=61 - rank, max_steps=3)
+    words = tiny.Reader()
+    words.table = torch.nn.Embedding(7 + rank, 8)  # of another vocabulary
+    different = (
+        (path, tiny.Reader(), {"learning_rate": 0.1 + rank}),
+        (path, tiny.Reader(), {"higher_is_better": rank == 0, "metric": "accuracy"}),
+        (path, words, {}),
+        (f"{path}-of-{rank}", tiny.Reader(), {"count": 61 - rank}),
+    )
+    messages = []
+    for file, model, options in different:
+        with pytest.raises(ValueError) as refused:
+            tiny.trainer(file, model, max_steps=3, **options)
+        messages.append(str(refused.value))
+    with pytest.raises(ValueError, match="metric is a function in some processes only"):
+        metric = (lambda model: 1.0) if rank == 1 else "loss"
+        tiny.trainer(path, max_steps=3, metric=metric, higher_is_better=False).run()
 
     def metric(model):
         raise OSError("the file of the metric is missing")
@@ -103,7 +115,7 @@ def refusals(path, folder):
             tiny.trainer(path, tiny.Reader(), **options).run()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
-    return [str(error.value) for error in (rate, examples, failed, full)]
+    return [*messages, str(failed.value), str(full.value)]
 
 
 def main():

@@ -192,8 +192,8 @@ class Trainer {
   NamedTensors weights() const;
   NamedTensors saved_weights() const;
   const std::string& frozen() const;
-  std::string run_settings() const;
-  void check_processes();
+  std::string run_settings(bool of_weights = true) const;
+  void check_processes() const;
   std::string changes_of(const Checkpoint& head) const;
   std::string mismatch_with_best(const Checkpoint& head) const;
   std::string find_best() const;
