@@ -15,7 +15,7 @@ pytest.importorskip("torch")
 from sentencode.cli import main
 from sentencode.evaluation import published
 from sentencode.files import read_json
-from sentencode.reproduce import nmt, page, rnn_cnn, tables
+from sentencode.reproduce import nmt, page, pooling, rnn_cnn, tables
 
 FOLDER = Path(__file__).parents[3] / "docs" / "results"
 FILES = sorted(FOLDER.glob("*.json"))
@@ -84,7 +84,9 @@ def test_the_index_counts_claims_without_a_published_figure_apart(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("module", "rows"), [(nmt, nmt.GRID["de"]), (rnn_cnn, list(rnn_cnn.ROWS))], ids=["nmt", "rnn-cnn"]
+    ("module", "rows"),
+    [(nmt, nmt.GRID["de"]), (rnn_cnn, list(rnn_cnn.ROWS)), (pooling, list(pooling.ROWS))],
+    ids=["nmt", "rnn-cnn", "pooling"],
 )
 def test_one_command_computes_every_row_and_seed_of_a_page(module, rows, monkeypatch):
     family = module.FAMILY
