@@ -93,15 +93,16 @@ def refusals(path, folder):
         with pytest.raises(ValueError) as refused:
             tiny.trainer(file, model, max_steps=3, **options)
         messages.append(str(refused.value))
+    metric = (lambda model: 1.0) if rank == 1 else "loss"
+    trainer = tiny.trainer(path, max_steps=3, metric=metric, higher_is_better=False)
     with pytest.raises(ValueError, match="metric is a function in some processes only"):
-        metric = (lambda model: 1.0) if rank == 1 else "loss"
-        tiny.trainer(path, max_steps=3, metric=metric, higher_is_better=False).run()
+        trainer.run()
 
-    def metric(model):
+    def missing(model):
         raise OSError("the file of the metric is missing")
 
     with pytest.raises(OSError, match="metric") as failed:
-        tiny.trainer(path, tiny.Reader(), max_steps=3, validate_every=1, metric=metric).run()
+        tiny.trainer(path, tiny.Reader(), max_steps=3, validate_every=1, metric=missing).run()
 
     unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
 
