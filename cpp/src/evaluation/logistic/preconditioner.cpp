@@ -18,7 +18,8 @@ namespace {
 
 constexpr std::int64_t kSample = 16;     // rows per column for a sufficient Hessian
 constexpr std::int64_t kStrips = 4;      // of a symmetric product
-constexpr std::int64_t kCoupled = 4096;  // maximum of K D for the joint Hessian of all classes
+constexpr std::int64_t kCoupled = 6150;  // maximum of K D for the joint Hessian of all classes
+constexpr std::int64_t kAlways = 4096;   // the same, whatever memory it takes
 
 /// Adds the lower triangle of the symmetric x^T y [D, D].
 void add_product(const Tensor& x, const Tensor& y, Tensor sum) {  // [b, D], [b, D]
@@ -39,7 +40,7 @@ Tensor Factors::solve(std::size_t group, const Tensor& q) const {
 }
 
 Hessians::Hessians(const Design& x, std::int64_t outputs, const LogisticProblems& problems, Tensor cs,
-                   Tensor penalty)
+                   Tensor penalty, std::int64_t max_bytes)
     : x_(x), outputs_(outputs), cs_(std::move(cs)), penalty_(std::move(penalty)) {
   if (2 * kSample * x_.columns() < x_.rows()) {
     // Not with a constant step, which may coincide with a period of the rows.
@@ -48,18 +49,21 @@ Hessians::Hessians(const Design& x, std::int64_t outputs, const LogisticProblems
   } else {
     sample_ = at::arange(x_.rows(), problems.fold.options());
   }
-  coupled_ = worth_coupling(problems.fold.size(0));
+  coupled_ = worth_coupling(problems.fold.size(0), max_bytes);
 }
 
-/// Whether to compute joint Hessians of all classes. Without the coupling of classes, about thirty more
-/// iterations are needed; with it, the Hessian takes longer, once for each C.
-bool Hessians::worth_coupling(std::int64_t problems) const {
+/// Whether to compute joint Hessians of all classes. Without the coupling of classes, more iterations are
+/// needed: on TREC about 30 with 300 dimensions, over 300 with 1,024. With it, the Hessian takes longer, once
+/// for each C.
+bool Hessians::worth_coupling(std::int64_t problems, std::int64_t max_bytes) const {
+  const std::int64_t width = outputs_ * x_.columns(), bytes = 4 * width * width * cs_.size(0);
+  if (outputs_ == 1 || width > kCoupled || (width > kAlways && 2 * bytes > max_bytes)) return false;
   const auto k = static_cast<double>(outputs_), d = static_cast<double>(x_.columns());
   const auto n = static_cast<double>(x_.rows()), m = static_cast<double>(sample_.size(0));
   const double each = static_cast<double>(problems) / static_cast<double>(cs_.size(0));
-  const double iterations = 30 * 4 * n * d * k * each;  // two products each
+  const double iterations = 120 * 4 * n * d * k * each;  // two products each
   const double hessian = k * (k + 1) * m * d * d + k * k * k * d * d * d / 3;
-  return k > 1 && k * d <= kCoupled && hessian < 2 * iterations;  // products are half of an iteration
+  return hessian < 2 * iterations;  // products are half of an iteration
 }
 
 Factors Hessians::bounds() const {

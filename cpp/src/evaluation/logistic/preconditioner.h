@@ -25,9 +25,10 @@ struct Factors {
 /// Computes Hessians from a sample of the rows.
 class Hessians {
  public:
-  /// cs: Distinct values of C [G]. penalty [D] double: Of squared weights, for C = 1.
+  /// cs: Distinct values of C [G]. penalty [D] double: Of squared weights, for C = 1. max_bytes: As in the
+  /// options.
   Hessians(const Design& x, std::int64_t outputs, const LogisticProblems& problems, at::Tensor cs,
-           at::Tensor penalty);
+           at::Tensor penalty, std::int64_t max_bytes);
 
   /// Factors of an upper bound of the Hessian (Boehning), for every C.
   Factors bounds() const;
@@ -46,7 +47,7 @@ class Hessians {
   double spread(const at::Tensor& some) const;
 
  private:
-  bool worth_coupling(std::int64_t problems) const;
+  bool worth_coupling(std::int64_t problems, std::int64_t max_bytes) const;
   std::vector<at::Tensor> for_each_c(const std::function<at::Tensor(std::int64_t g)>& make) const;
   Factors factors(const at::Tensor& gram, bool hessian) const;
   at::Tensor factor(const at::Tensor& gram, std::int64_t g, std::int64_t blocks) const;

@@ -127,7 +127,7 @@ class Solver {
             {x_.deviation().to(at::kDouble).square().reciprocal(), x_.mean().new_zeros(1).to(at::kDouble)})),
         cs_(std::get<0>(unique)),
         group_(std::get<1>(unique)),
-        hessians_(x_, targets_.outputs(), problems_, cs_, penalty_) {}
+        hessians_(x_, targets_.outputs(), problems_, cs_, penalty_, options.max_bytes) {}
 
   std::int64_t outputs() const { return targets_.outputs(); }
   std::int64_t rows() const { return x_.rows(); }
