@@ -126,7 +126,8 @@ void Trainer::check_processes() const {
                        {"numbers", valid_ ? valid_->part() : ""},
                        {"by_accuracy", options_.validate_accuracy},
                        {"higher_is_better", options_.schedule.higher_is_better}};
-  for (const auto& [name, tensor] : weights()) settings["weights"][name] = concat(tensor.sizes(), tensor.requires_grad() ? "" : ", not trained");
+  for (const auto& [name, tensor] : weights())
+    settings["weights"][name] = concat(tensor.sizes(), tensor.requires_grad() ? "" : ", not trained");
   const std::string text = settings.dump();
   const auto options = at::device(communicator_->host_readable(device_));
   const at::Tensor length = at::full({}, std::ssize(text), options.dtype(at::kLong));

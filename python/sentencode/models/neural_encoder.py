@@ -375,11 +375,9 @@ class NeuralEncoder(CoreEncoder):
             ValueError: If the device cannot be used.
 
         Example:
-            >>> import sentencode as se
-            >>> vectors = se.WordVectors.default()
-            >>> encoder = se.MeanMaxAAE(vectors, hidden=32, heads=4, max_epochs=None, max_steps=3)
-            >>> encoder.fit(["the cat sat on the mat", "a dog ran in the park"] * 9).to("cpu").device
-            'cpu'
+            ::
+
+                encoder = se.load("encoder.sentencode").to("cuda")
         """
         self._check_fitted()
         device = str(device) if isinstance(device, torch.device) else device
