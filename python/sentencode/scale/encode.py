@@ -157,8 +157,8 @@ def encode(
     _check_contains_none(folder, [*(file.path for file in files), saved.path])
     shards, columns = shards_of(files, columns, size)
     id_type = None if columns.id is None else str(columns.id_type)
-    on = saved.computes_on if engine == "local" else device  # a cluster may have no GPU
-    runner = engine_of(engine, workers=workers, threads=threads, device=on)
+    task_device = saved.computes_on if engine == "local" else device  # a cluster may have no GPU
+    runner = engine_of(engine, workers=workers, threads=threads, device=task_device)
     batches.threads = runner.threads
     made_from: dict[str, Any] = {
         "encoder": {"kind": saved.kind, "fingerprint": saved.fingerprint, "dim": saved.dim},
