@@ -38,7 +38,7 @@ def init_process_group(backend: str | None = None) -> None:
             print(communicator().rank)
     """
     local_rank = int(os.environ.get("LOCAL_RANK", "0"))
-    if "nccl" in (backend or "") and local_rank < torch.cuda.device_count():
+    if "nccl" in (backend or "nccl") and local_rank < torch.cuda.device_count():
         torch.cuda.set_device(local_rank)
     size = int(os.environ["WORLD_SIZE"])
     if size != int(os.environ.get("LOCAL_WORLD_SIZE", "0")):

@@ -364,6 +364,8 @@ class NeuralEncoder(CoreEncoder):
     def to(self, device: str | torch.device) -> Any:
         """Move the network, and its head, to a device, as `torch.nn.Module.to` does.
 
+        Not while another thread encodes.
+
         Args:
             device: As the parameter `device`, which it becomes.
 

@@ -16,10 +16,11 @@ using at::Tensor;
 
 namespace {
 
-constexpr std::int64_t kSample = 16;     // rows per column for a sufficient Hessian
-constexpr std::int64_t kStrips = 4;      // of a symmetric product
-constexpr std::int64_t kCoupled = 6150;  // maximum of K D for the joint Hessian of all classes
-constexpr std::int64_t kAlways = 4096;   // the same, whatever memory it takes
+constexpr std::int64_t kSample = 16;  // rows per column for a sufficient Hessian
+constexpr std::int64_t kStrips = 4;   // of a symmetric product
+// Maximum of K D for the joint Hessian of all classes: six of 1,024 columns and the intercept.
+constexpr std::int64_t kCoupled = 6150;
+constexpr std::int64_t kAlways = 4096;  // the same, whatever memory it takes
 
 /// Adds the lower triangle of the symmetric x^T y [D, D].
 void add_product(const Tensor& x, const Tensor& y, Tensor sum) {  // [b, D], [b, D]
