@@ -121,10 +121,7 @@ def test_the_fingerprint_does_not_depend_on_the_origin(folder):
     assert se.load(folder / "again.sentencode").origin_ is None
 
 
-def test_two_processes_train_the_same_weights(folder):
-    # Adam would make steps of a whole learning rate of rounding errors, where a gradient is zero.
-    plain = ["--set", "optimizer=sgd", "--set", "learning_rate=0.3"]
-    assert main(command(folder, *plain)) == 0
+def in_two_processes(folder, arguments):
     environment = {
         **os.environ,
         "OMP_NUM_THREADS": "1",
@@ -133,12 +130,23 @@ def test_two_processes_train_the_same_weights(folder):
         "XDG_CACHE_HOME": str(folder / "xdg"),
     }
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-    plain += ["--output", folder / "two.sentencode", "--set", f"logs.csv={folder / 'two.csv'}"]
-    again = command(folder, *plain)
     done = subprocess.run(
-        [*launch, "-m", "sentencode", *again], env=environment, capture_output=True, text=True, timeout=200
+        [*launch, "-m", "sentencode", *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=200,
     )
     assert done.returncode == 0, done.stderr
+    return done
+
+
+def test_two_processes_train_the_same_weights(folder):
+    # Adam would make steps of a whole learning rate of rounding errors, where a gradient is zero.
+    plain = ["--set", "optimizer=sgd", "--set", "learning_rate=0.3"]
+    assert main(command(folder, *plain)) == 0
+    plain += ["--output", folder / "two.sentencode", "--set", f"logs.csv={folder / 'two.csv'}"]
+    done = in_two_processes(folder, command(folder, *plain))
     assert done.stdout.count("two.sentencode") == 1  # the first process prints
     one, two = weights(folder / "aae.sentencode"), weights(folder / "two.sentencode")
     for name in one:
@@ -835,6 +843,14 @@ def test_a_student_learns_the_rows_of_its_teacher(folder, capsys, monkeypatch):
     twin = se.RNNCNN(vectors, **by_hand.parameters)
     twin.fit(lines, teacher.encode(lines), valid=(texts, rows))
     np.testing.assert_allclose(student.encode(texts), twin.encode(texts), rtol=1e-4, atol=1e-5)
+
+
+def test_the_second_process_reads_the_embeddings_of_the_teacher(folder):
+    se.Average(se.WordVectors.load(folder / "vectors.sentencode")).save(folder / "teacher.sentencode")
+    (folder / "student.toml").write_text(textwrap.dedent(TAUGHT))
+    in_two_processes(folder, ["train", str(folder / "student.toml"), "--set", "max_steps=4"])
+    assert list((folder / "xdg").rglob("*.npy"))
+    assert isinstance(se.load(folder / "student.sentencode"), se.RNNCNN)
 
 
 @pytest.mark.parametrize(
