@@ -53,7 +53,7 @@ class Bench:
         size: Sizes of the networks, and training parameters.
         results: Folder of results.
         evaluator: Evaluates encoders.
-        parts: Number of trainings that share the size's minutes.
+        rows: The rows of the family.
         shared: Parameters of every network.
         normalize: Normalisation of the rows that have it. None: none.
         further: Names of the tasks of the rows with `further`.
@@ -69,7 +69,7 @@ class Bench:
     size: Size
     results: Results
     evaluator: Evaluator
-    parts: int
+    rows: Mapping[str, Row] = field(default_factory=dict)
     shared: Mapping[str, Any] = field(default_factory=dict)
     normalize: str | None = None
     further: Sequence[str] = ()
@@ -103,7 +103,7 @@ class Bench:
             encoder, of_parts = self._joined(row, label, seed)
             result |= of_parts
         elif row.trained:
-            encoder, history, tried = self.chosen(row, label, seed)
+            encoder, history, tried = self.chosen(row, name, seed)
             result |= {**_training_results(history), **tried}
             if (scores := self.results.read(f"curves/{label}.json")) is not None:
                 result["curve"] = curve_of(history, scores)
@@ -159,10 +159,12 @@ class Bench:
         return encoder
 
     def _joined(self, row: Row, label: str, seed: int) -> tuple[Concatenation, Result]:
-        """The concatenation of encoders that are trained one after the other, and the sums of their costs."""
+        """The concatenation of encoders, other rows' or trained apart, and the sums of their costs."""
         encoders, costs, sizes = [], [], []
         for i, part in enumerate(row.joined, 1):
-            encoder, history = self.trained(part, f"{label}-{i}", seed)
+            rows = [name for name, other in self.rows.items() if other == part]  # at most one
+            files = slug(f"{rows[0]} {seed}") if rows else f"{label}-{i}"
+            encoder, history = self.trained(part, files, seed, self.curve if rows else ())
             encoders.append(encoder)
             costs.append(_training_results(history))
             sizes.append(self._network_results(encoder, part, seed)["parameters"])
@@ -174,24 +176,32 @@ class Bench:
         """The file of the evaluation report of a row."""
         return self.results.report_of(f"{name} {seed}")
 
-    def chosen(self, row: Row, label: str, seed: int) -> tuple[NeuralEncoder, History, Result]:
-        """The encoder and history of the value with the best validation, and the results of all values."""
-        values = [(name, value) for name in row.chosen for value in self.values.get(name, ())]
+    def chosen(self, row: Row, name: str, seed: int) -> tuple[NeuralEncoder, History, Result]:
+        """The encoder and history of the value with the best validation, and the results of all values.
+
+        Values are chosen with the first seed, and kept for the others.
+        """
+        label, file = slug(f"{name} {seed}"), f"chosen/{slug(name)}.json"
+        values = [(parameter, value) for parameter in row.chosen for value in self.values.get(parameter, ())]
         if not values:
             return *self.trained(row, label, seed, self.curve), {"encoder": f"{label}.sentencode"}
-        runs = {}
-        for name, value in values:
-            variant = replace(row, options={**row.options, name: value})
-            run = slug(f"{label} {name} {value}")
-            runs[run] = (*self.trained(variant, run, seed), f"{name} {value}")
-        dev = {
-            run: max(validation.accuracy for validation in history.validations)
-            for run, (_, history, _) in runs.items()
+        earlier = self.results.read(file)
+        if earlier is not None and earlier["seed"] != seed:
+            values = [(earlier["parameter"], earlier["value"])]
+        runs, dev = {}, {}
+        for parameter, value in values:
+            variant = replace(row, options={**row.options, parameter: value})
+            encoder, history = self.trained(variant, slug(f"{label} {parameter} {value}"), seed)
+            runs[parameter, value] = encoder, history
+            dev[parameter, value] = max(validation.accuracy for validation in history.validations)
+        parameter, value = best = max(dev, key=lambda value: dev[value])
+        if earlier is None:
+            self.results.write(file, as_json({"seed": seed, "parameter": parameter, "value": value}))
+        return *runs[best], {
+            "encoder": f"{slug(f'{label} {parameter} {value}')}.sentencode",
+            "tried": {f"{parameter} {value}": accuracy for (parameter, value), accuracy in dev.items()},
+            "taken": f"{parameter} {value}",
         }
-        best = max(dev, key=lambda run: dev[run])
-        tried = {setting: dev[run] for run, (*_, setting) in runs.items()}
-        files = {"encoder": f"{best}.sentencode", "tried": tried, "taken": runs[best][2]}
-        return *runs[best][:2], files
 
     def trained(
         self, row: Row, label: str, seed: int, curve: Sequence[str] = ()
@@ -330,10 +340,16 @@ class Bench:
             probe.fit(*self._examples(row)[0], show_progress_bar=self.show)
             seconds = [step.seconds for step in probe.history_.steps]
             each = statistics.fmean(seconds[min(_PROBE_SKIPS, len(seconds) - 1) :])
-            share = 60 * self.size.minutes / self.parts
+            share = 60 * self.size.minutes / self._trainings()
             plan = {"seconds_a_step": each, "steps": max(_VALIDATIONS, int(share / each))}
             self.results.write(f"work/{label}/plan.json", as_json(plan))
         return int(plan["steps"])
+
+    def _trainings(self) -> int:
+        """The number of trainings that share the size's minutes."""
+        rows = list(self.rows.values())
+        apart = [part for row in rows for part in row.joined if not row.asked and part not in rows]
+        return len(apart) + sum(row.trained and not (row.asked or row.joined) for row in rows)
 
     def _network_results(self, encoder: NeuralEncoder, row: Row, seed: int) -> Result:
         """The size of a network, and its configuration."""

@@ -202,7 +202,7 @@ class Family(Experiment):
             sized,
             results,
             evaluator,
-            parts=sum(len(row.joined) or 1 for row in self.rows.values() if row.trained and not row.asked),
+            rows=self.rows,
             shared=networks,
             normalize=normalize,
             further=[*self.further, *(task.name for task in further)],

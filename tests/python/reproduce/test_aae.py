@@ -102,6 +102,7 @@ def test_every_row_is_trained_and_evaluated(done):
     assert (rows["combine-CNN"]["dim"], rows["combine-CNN"]["steps"]) == (18, 8)
     assert (rows["CNN-LSTM AE"]["dim"], rows["mean and max of words"]["dim"]) == (9, 12)
     assert rows["word2vec"]["dim"] == rows["SIF"]["dim"] == 6
+    assert not list((out / "encoders").glob("combine-cnn*"))  # those of its two parts
     assert not list((out / "work").glob("*"))
     assert not any("curve" in result for result in report.results)
 
