@@ -93,8 +93,8 @@ def _warn_of_unknown(encoder: Any, unknown: int, rows: int) -> None:
     _WARNED.add(encoder)
     warnings.warn(
         f"{type(encoder).__name__}.encode: {unknown:,} of {rows:,} rows ({unknown / rows:.0%}) are zero, "
-        "because no word of their sentences is known. Perhaps the text has another language or case "
-        "(lowercase=) than the word vectors, or was tokenized in another way (tokenizer=)",
+        "most likely because no word of their sentences is known. Perhaps the text has another language or "
+        "case (lowercase=) than the word vectors, or was tokenized in another way (tokenizer=)",
         ZeroRowsWarning,
         stacklevel=4,
     )

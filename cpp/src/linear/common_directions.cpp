@@ -101,6 +101,7 @@ void CommonDirections::partial_fit(const Sentences& sentences) {
 void CommonDirections::merge(const CommonDirections& other) {
   ST_CHECK(kind() == other.kind() && words().same_as(other.words()), InvalidInput, "cannot merge ", kind(),
            " and ", other.kind(), " unless both have the same words, weights and tokenizer");
+  ST_CHECK(same_means(other), InvalidInput, "cannot merge two ", kind(), " with different normalize");
   const std::optional<SecondMoment> theirs = other.statistics();
   const std::lock_guard lock(mutex_);
   ST_CHECK(statistics_ && theirs, InvalidInput, kind(), ": cannot merge without statistics");

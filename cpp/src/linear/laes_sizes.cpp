@@ -61,7 +61,8 @@ std::vector<double> Laes::reconstruction_error(const Sentences& sentences,
       add(block);
     });
   }
-  for (double& error : errors) error = total > 0 ? std::sqrt(error / total) : 0;
+  ST_CHECK(total > 0, InvalidInput, "LAES: no sentence has a known word whose vector is not zero");
+  for (double& error : errors) error = std::sqrt(error / total);
   return errors;
 }
 

@@ -11,6 +11,11 @@ void Usif::means(const Sentences& sentences, MatrixView out) const {
                                      : words().means(sentences, out);
 }
 
+bool Usif::same_means(const CommonDirections& other) const {
+  const auto* usif = dynamic_cast<const Usif*>(&other);
+  return usif != nullptr && usif->normalize_ == normalize_;
+}
+
 Vector Usif::factors_of(const Vector& singular_values) const {
   const VectorD squares = singular_values.cast<double>().cwiseAbs2();
   const double sum = squares.sum();

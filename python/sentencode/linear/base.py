@@ -236,9 +236,14 @@ class LinearEncoder(CoreEncoder):
     def _known(self) -> Mapping[str, str]:
         """What is known of the word vectors, for the model card."""
         vectors = self._word_vectors
+        trained = getattr(self, "_fitted_vectors", vectors)._core is not vectors._core
+        known: Mapping[str, str] = {}
         if self._card is not None and self._card[0]._core is vectors._core:
-            return self._card[1]
-        return BUILT_IN if vectors.fingerprint == WordVectors.default().fingerprint else {}
+            known = self._card[1]
+        elif vectors.fingerprint == WordVectors.default().fingerprint:
+            known = BUILT_IN
+        # Scores and sentences are those of the initial vectors.
+        return {name: known[name] for name in known if not trained or name in ("license", "language")}
 
     def _linear(self, rows: Floats) -> Floats:
         """The rows after all that the encoder does to a mean, which must be linear."""
@@ -304,7 +309,11 @@ class LinearEncoder(CoreEncoder):
         if "a" in params and (params["a"] is None) != (weights is None):
             raise ValueError(f"params: a={params['a']!r} contradicts the weights of the file")
         made_with = params.get("a", params.get("sentence_length"))
-        return {"frequencies": None if weights is None else SavedWeights(weights, made_with)}
+        return {
+            "frequencies": None
+            if weights is None
+            else SavedWeights(weights, made_with, WordVectors(model.vectors))
+        }
 
     def _forget(self) -> None:
         self._adopt(*self._new_model())

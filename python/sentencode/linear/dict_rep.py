@@ -24,6 +24,7 @@ Floats = npt.NDArray[np.float32]
 
 class _Trained(TrainedAverage):
     _reported = "DictRep"
+    _oovs: tuple[str, ...] = ("skip",)  # the row of unknown words would have to be the bias
 
 
 class DictRep(LinearEncoder):
@@ -50,7 +51,7 @@ class DictRep(LinearEncoder):
         max_epochs: Passes over the definitions, at most.
         patience: Passes without a better validation loss after which training stops.
         max_minutes: Time for the training. None: no limit.
-        validation_fraction: Share of the definitions that is held out.
+        validation_fraction: Fraction of the definitions that is held out.
         seed: Seed of everything random.
 
     Attributes:
@@ -123,7 +124,7 @@ class DictRep(LinearEncoder):
         definitions, words = sides[0], checked_words("y", sides[1] if y is None else y)
         if len(definitions) != len(words):
             raise ValueError(f"DictRep: {len(definitions)} definitions, but {len(words)} words in y")
-        trained = _Trained(head="RowRegression", **self.get_params(deep=False))
+        trained = _Trained(head="RowRegression", normalize=False, **self.get_params(deep=False))
         table = trained._word_vectors
         spelled = [word if table.cased else word.lower() for word in words]
         known = [i for i, word in enumerate(spelled) if word in table]
@@ -136,8 +137,7 @@ class DictRep(LinearEncoder):
         trained.fit([definitions[i] for i in known], targets, show_progress_bar=show_progress_bar)
         # The mean of W x + b over the words is W mean(x) + b.
         rows = trained._model.head.predict([trained._fitted_vectors._core.rows(np.arange(len(table)))])
-        oov: Literal["skip", "zero"] = "skip" if table.oov == "skip" else "zero"
-        mapped = WordVectors.from_array(table.words, rows, table.counts, oov=oov)
+        mapped = WordVectors.from_array(table.words, rows, table.counts)
         tokenizer = trained.tokenizer_
         core = tokenizer.core(lowercase=not table.cased)
         self._resolved = self.vectors, table

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from typing import Any, cast
 
 import numpy as np
@@ -43,6 +44,17 @@ class CommonDirections(LinearEncoder):
         removed = (rows @ directions.T * model.factors) @ directions
         folded: npt.NDArray[np.float32] = (rows - removed).astype(np.float32)
         return folded
+
+    def _finish(self) -> None:
+        super()._finish()
+        sentences, removed = self.n_sentences_, self._fitted_model().factors == 1
+        if removed.all() and sentences <= len(removed):
+            warnings.warn(
+                f"{type(self).__name__}: components={self.components} removes all that these {sentences} "
+                "sentences have, so their embeddings are zero: use fewer components or more sentences",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def _checked_components(self) -> int:
         name = type(self).__name__

@@ -38,9 +38,12 @@ class Evaluated:
         del params["components"], params["statistics"]
         return self._sif._sibling(Average, **params), sides
 
-    def refuse_streams(self) -> NoReturn:
+    def refuse_streams(self, what: str) -> NoReturn:
         """Raise an error, as each chunk of a stream would have its own directions."""
-        raise ValueError("SIF.encode_iter: statistics='evaluated' needs all sentences together; use encode")
+        raise ValueError(
+            f"SIF.{what.partition(':')[0]}: statistics='evaluated' needs all sentences together; use encode, "
+            "or statistics='fit'"
+        )
 
     def refuse_selection(self) -> NoReturn:
         """Raise an error, as there is no fitted encoder to select from."""

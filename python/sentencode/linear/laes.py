@@ -77,7 +77,7 @@ class LAES(LinearEncoder):
         singular_values_: Singular values of the data matrix, descending [hidden].
         rank_: Number of singular values above zero, at most `hidden`.
         n_sentences_: Number of sentences of `fit` with known words.
-        n_tokens_: Number of their known words.
+        n_tokens_: Number of their known words, of each sentence the first `max_length`.
         pickle_statistics: Whether pickles contain the statistics for `partial_fit`, `merge` and larger sizes,
             which may be gigabytes. Before the parameters are computed, pickles always contain them, so that
             workers can return them from `partial_fit`. Copies always do.
@@ -165,13 +165,18 @@ class LAES(LinearEncoder):
     def n_sentences_(self) -> int:
         """Number of sentences of `fit` with known words."""
         self._check_learnt()
-        return int(self._model.sentences_seen)
+        return self._counted(self._model.sentences_seen)
 
     @property
     def n_tokens_(self) -> int:
-        """Number of known words of `fit`."""
+        """Number of their known words, of each sentence the first `max_length`."""
         self._check_learnt()
-        return int(self._model.tokens_seen)
+        return self._counted(self._model.tokens_seen)
+
+    def _counted(self, count: int) -> int:
+        if count == 0:  # of a fitted encoder
+            raise AttributeError("this LAES was loaded from a file without statistics")
+        return int(count)
 
     def states(self, sentence: Any, direction: Direction | None = None) -> Floats:
         """Return the states after each known word of a sentence, in reading order [words, hidden].
@@ -202,6 +207,7 @@ class LAES(LinearEncoder):
         Raises:
             ValueError: The state does not have the size `hidden`, or `length` is negative.
         """
+        length = checked_int("LAES.decode: length", length, 0)
         state = np.ascontiguousarray(state, dtype=np.float32)
         return cast("Floats", self._fitted_model().decode(state, length, self._reading(direction)))
 
@@ -210,12 +216,15 @@ class LAES(LinearEncoder):
     ) -> npt.NDArray[np.float64]:
         """Return the relative reconstruction error `|X - X~| / |X|` for numbers of hidden units [sizes].
 
-        It is 0 for sentences of `fit` if the number is at least the rank.
+        It is 0 for sentences of `fit` if the number is at least the rank. X are their weighted word vectors.
 
         Args:
             sentences: Sentences.
             sizes: Numbers of hidden units, at most `hidden`. None: `hidden`.
             direction: The autoencoder. None: the forward or only one.
+
+        Raises:
+            ValueError: No sentence has a known word, or a size is out of range.
 
         Example:
             >>> import sentencode as se
@@ -300,7 +309,7 @@ class LAES(LinearEncoder):
 
     def _sizes(self, sizes: Iterable[int], name: str) -> list[int]:
         largest = self._fitted_size()
-        numbers = sorted({int(size) for size in sizes})
+        numbers = sorted({checked_int(f"LAES.{name}: sizes", size, -(2**63)) for size in sizes})
         if not numbers or numbers[0] < 1 or numbers[-1] > largest:
             raise ValueError(
                 f"LAES.{name}: sizes must be from 1 to {largest}, the number of units, got {numbers}"
@@ -376,7 +385,8 @@ class LAES(LinearEncoder):
     def _facts(self) -> dict[str, str]:
         facts = super()._facts()
         if self.fitted:
-            facts["sentences"] = f"{self.n_sentences_:,}"
+            if hasattr(self, "n_sentences_"):
+                facts["sentences"] = f"{self.n_sentences_:,}"
             facts["rank"] = str(self.rank_)
         return facts
 

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from ..checks import checked_int
 from ..encoder import Encoder
 from ..text.inputs import is_single
 from ..vectors import Vectors
@@ -111,7 +112,8 @@ class SIF(CommonDirections):
         if self._evaluated:
             self._evaluated.refuse_selection()
         model = self._fitted_model()
-        numbers = sorted({int(c) for c in components if 0 <= int(c) <= model.dim})
+        numbers = sorted({checked_int("SIF.select: components", c, 0) for c in components})
+        numbers = [number for number in numbers if number <= model.dim]
         if not numbers:
             raise ValueError(f"SIF.select: components must contain a number from 0 to {model.dim}")
         first, second = (self._tokenizer().prepare(side) for side in split_pairs(pairs))
@@ -154,7 +156,7 @@ class SIF(CommonDirections):
         self, what: str, sentences: Any, size: int | None, default: int, **options: Any
     ) -> Iterator[Any]:
         if self._evaluated and not is_single(sentences):
-            self._evaluated.refuse_streams()
+            self._evaluated.refuse_streams(what)
         return super()._chunks(what, sentences, size, default, **options)
 
     def _options(self) -> dict[str, Any]:

@@ -255,7 +255,9 @@ class TableTraining:
             return
         trainer = self._trainer(head, everything, trial.word_dropout)
         for epoch in range(trial.epochs):
-            if self.best is None and self.is_late:
+            if self.is_late:
+                if self.best is not None:
+                    return  # it was trained without the held-out examples
                 trial = replace(trial, epochs=epoch)
                 break
             trainer.epoch(everything)

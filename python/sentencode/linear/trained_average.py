@@ -100,6 +100,7 @@ class TrainedAverage(LinearEncoder):
 
     _kind = "TrainedAverage"
     _reported = "TrainedAverage"  # in messages of fit
+    _oovs: tuple[str, ...] = ("skip", "zero")  # the vectors' ways to represent unknown words
     _unsaved = frozenset({"vectors"})
     _in_files = frozenset({"classes"})
 
@@ -298,7 +299,8 @@ class TrainedAverage(LinearEncoder):
     def _options(self) -> dict[str, Any]:
         if self.normalize is not None:
             return {"normalize": checked_bool(f"{self._reported}: normalize", self.normalize)}
-        return {"normalize": getattr(self.vectors, "normalize", False) is True}
+        trained = self.__dict__.get("_model", self.vectors)  # the start may have changed since
+        return {"normalize": getattr(trained, "normalize", False) is True}
 
     def _weights(self) -> None:
         return None
@@ -329,10 +331,11 @@ class TrainedAverage(LinearEncoder):
 
     def _check_vectors(self) -> None:
         oov = self._word_vectors.oov
-        if oov not in ("skip", "zero"):
+        if oov not in self._oovs:
             raise ValueError(
                 f"{self._reported}: vectors with oov={oov!r} represent unknown words by vectors that are not "
-                "trained; use vectors.with_oov('skip') or 'zero'"
+                f"trained; use vectors.with_oov({self._oovs[0]!r})"
+                + "".join(f" or {oov!r}" for oov in self._oovs[1:])
             )
 
     def _new_tokenizer(self) -> Tokenizer:

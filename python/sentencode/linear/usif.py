@@ -98,5 +98,5 @@ class USIF(CommonDirections):
         if not is_positive(length):
             raise ValueError(f"USIF: sentence_length must be a number greater than 0, got {length!r}")
         if isinstance(self.frequencies, SavedWeights):
-            return self.frequencies.made_with("USIF", "sentence_length", length)
+            return self.frequencies.made_with("USIF", "sentence_length", length, self._word_vectors)
         return resolve_frequencies(self.frequencies, self._word_vectors).usif_weights(float(length))

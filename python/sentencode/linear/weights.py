@@ -18,18 +18,30 @@ Floats = npt.NDArray[np.float32]
 class SavedWeights:
     """Word weights from a file: `frequencies` of a loaded encoder."""
 
-    def __init__(self, weights: Floats, parameter: float | None) -> None:
-        self.weights = weights
-        self.parameter = parameter  # value of `a` or `sentence_length`
+    vectors: WordVectors | None = None  # None: unpickled from an early version
 
-    def made_with(self, name: str, parameter: str, value: float | None) -> Floats:
-        """Return the weights; ValueError if they are for another value."""
+    def __init__(self, weights: Floats, parameter: float | None, vectors: WordVectors) -> None:
+        self.weights = weights  # of all rows
+        self.parameter = parameter  # value of `a` or `sentence_length`
+        self.vectors = vectors
+
+    def made_with(self, name: str, parameter: str, value: float | None, vectors: WordVectors) -> Floats:
+        """Return the weights; ValueError if they are for another value, or other vectors."""
         if value != self.parameter:
             raise ValueError(
                 f"{name}: {parameter}={value!r}, but this encoder was loaded with weights for "
                 f"{parameter}={self.parameter!r}; set frequencies to compute others"
             )
-        return self.weights
+        rows = vectors._core.row_count
+        own = vectors if self.vectors is None else self.vectors
+        if own._core is not vectors._core and (
+            rows > len(self.weights) or list(own.words) != list(vectors.words)
+        ):
+            raise ValueError(
+                f"{name}: this encoder was loaded with weights for other word vectors; set frequencies, "
+                "such as to None for the counts of the vectors"
+            )
+        return self.weights[:rows]
 
     def __repr__(self) -> str:
         return "<as saved>"
@@ -39,5 +51,5 @@ def smooth_weights(name: str, vectors: WordVectors, frequencies: Any, a: float |
     """SIF's weights a / (a + p(w)) of all rows of the vectors; None if `a` is None."""
     smoothing = checked_smoothing(name, a)
     if isinstance(frequencies, SavedWeights):
-        return frequencies.made_with(name, "a", a)
+        return frequencies.made_with(name, "a", a, vectors)
     return None if smoothing is None else resolve_frequencies(frequencies, vectors).sif_weights(smoothing)

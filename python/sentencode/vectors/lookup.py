@@ -200,8 +200,8 @@ class Lookup:
 
         Args:
             path: File, which is replaced atomically.
-            format: "word2vec" (text with a header line, for gensim and fastText), "glove" (text without it)
-                or "word2vec_binary".
+            format: "word2vec" (text with a header line, for gensim and fastText), "glove" (text without it;
+                words may contain spaces, then `load` needs `dim`) or "word2vec_binary".
 
         Raises:
             ValueError: A word contains white space, which the format does not allow.

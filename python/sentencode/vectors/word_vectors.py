@@ -12,6 +12,7 @@ import numpy.typing as npt
 from .. import _core
 from ..checks import checked_str, checked_words
 from ..errors import FormatError
+from ..text.tokenizer import chosen_tokenizer
 from .distillation import distill, say_result
 from .load import load
 from .lookup import Lookup, Subwords
@@ -374,12 +375,15 @@ class WordVectors(Lookup):
                 None: in a terminal or a notebook, bars after a second, and lines with the result.
 
         Returns:
-            The vectors, with counts of the words. `Average(vectors)` is the student (except of word pieces):
-            the vectors include the weights.
+            The vectors, with counts of the words. They include the weights, so `Average(vectors)` is the
+            student, if it chooses the same tokenizer.
 
         Raises:
             DegenerateEncoderError: The teacher fails, or its embeddings are not finite.
             ValueError: There are no sentences, no words, or no sentence has any of the words.
+
+        Warns:
+            UserWarning: `Average(vectors)` chooses another tokenizer.
 
         Example:
             >>> import numpy as np
@@ -407,15 +411,19 @@ class WordVectors(Lookup):
             cache=cache,
             progress=progress,
         )
-        if isinstance(words, str) and words != "words":
+        say_result(student, progress, "sentencode.Average(vectors)")
+        vectors = cls(student.vectors)
+        auto = chosen_tokenizer("", "auto", "auto", compounds=vectors.compounds)
+        cores = [one.core(lowercase=not vectors.cased) for one in (auto, student.tokenizer)]
+        if len({(core.split, core.lowercase) for core in cores}) > 1:
             warnings.warn(
-                "WordVectors.distill: vectors of word pieces need the teacher's tokenizer, without which "
-                "most words have no vector; take sentencode.distill.distill(...).encoder, which has it",
+                "WordVectors.distill: Average(vectors) chooses another tokenizer than the student's, "
+                f"{student.tokenizer!r}, so its embeddings differ; take "
+                "sentencode.distill.distill(...).encoder, which has it, or pass tokenizer=",
                 UserWarning,
                 stacklevel=2,
             )
-        say_result(student, progress, "sentencode.Average(vectors)")
-        return cls(student.vectors)
+        return vectors
 
     @classmethod
     def default(cls, *, oov: OutOfVocabulary = "skip") -> WordVectors:

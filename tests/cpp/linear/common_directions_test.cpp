@@ -223,6 +223,13 @@ TEST(Sif, DegenerateInput) {
   EXPECT_GT(many.encode(Texts{"w3"}.sentences()).norm(), 0);
 }
 
+TEST(Usif, RefusesToMergeOtherMeans) {
+  const Example example(5);
+  Usif usif(example.words());
+  EXPECT_THROW_WITH(usif.merge(Usif(example.words(), 5, Usif::Normalize::none)), InvalidInput,
+                    "two USIF with different normalize");
+}
+
 TEST(Sif, RefusesInvalidArguments) {
   Example example(5), other(5, 30, 2);
   Sif sif(example.words());

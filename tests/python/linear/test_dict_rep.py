@@ -94,6 +94,17 @@ def test_begins_with_an_encoder():
     assert encoder.encode("w1").shape == (12,)
 
 
+def test_the_map_is_that_of_the_training():
+    normalised = se.Average(TABLE, normalize=True)  # the mean of an Average is not, in DictRep
+    definitions, words = dictionary(300)
+    options = {"max_epochs": 2, "word_dropout": 0}
+    encoder = se.DictRep(normalised, **options).fit(definitions, words)
+    same = se.DictRep(TABLE, **options).fit(definitions, words)
+    np.testing.assert_array_equal(encoder.encode(definitions), same.encode(definitions))
+    with pytest.raises(ValueError, match=r"DictRep: vectors with oov='zero' .*with_oov\('skip'\)$"):
+        se.DictRep(TABLE.with_oov("zero")).fit(definitions, words)
+
+
 def test_is_an_estimator(encoder):
     base = pytest.importorskip("sklearn.base")
     assert repr(base.clone(encoder)) == repr(encoder)

@@ -47,6 +47,37 @@ def test_usif_reads_eleven_words_by_default():
     np.testing.assert_allclose(usif.encode(words), means(vectors, weights, words), **CLOSE)
 
 
+@pytest.mark.parametrize("texts", [["the man"], ["the man", "a dog", "xyzzy"]])
+def test_nothing_remains_of_few_sentences(vectors, texts):
+    with pytest.warns(UserWarning, match="components=2 removes all that these [12] sentences have"):
+        sif = se.SIF(vectors, components=2).fit(texts)
+    assert not sif.encode(texts).any()
+    se.USIF(vectors, components=2).fit(texts)  # no warning: it removes a part of each direction
+
+
+def test_other_means_are_not_merged(vectors, sentences):
+    usif = se.USIF(vectors).fit(sentences[:9])
+    with pytest.raises(ValueError, match="cannot merge two USIF with different normalize"):
+        usif.merge(se.USIF(vectors, normalize="none").fit(sentences[9:]))
+    assert usif.n_sentences_ == 9
+
+
+@pytest.mark.parametrize("kind", [se.Average, se.SIF, se.USIF, se.LAES])
+def test_saved_weights_are_for_their_words(kind, vectors, sentences, tmp_path):
+    options = {"a": 1e-3} if kind is se.Average else {"hidden": 3} if kind is se.LAES else {}
+    encoder = kind(vectors.with_oov("mean"), **options)
+    encoder.fit(sentences).save(tmp_path / "x.st")
+    words = list(vectors.words)
+    other = se.WordVectors.from_array(words[::-1], vectors.matrix(words[::-1]))
+    for unlike in (other, se.WordVectors.from_array(words[1:], vectors.matrix(words[1:]))):
+        with pytest.raises(ValueError, match="loaded with weights for other word vectors; set frequencies"):
+            se.load(tmp_path / "x.st").set_params(vectors=unlike).fit(sentences)
+    loaded = se.load(tmp_path / "x.st")
+    loaded.set_params(vectors=loaded.vectors.with_oov("skip")).fit(sentences)
+    expected = kind(vectors, **options).fit(sentences)
+    np.testing.assert_allclose(loaded.encode(NEW), expected.encode(NEW), **CLOSE)
+
+
 def test_sif_of_the_evaluated_sentences(vectors, sentences):
     paper = se.SIF(vectors, statistics="evaluated", components=2)
     assert paper.fitted
@@ -55,8 +86,10 @@ def test_sif_of_the_evaluated_sentences(vectors, sentences):
     )
     np.testing.assert_array_equal(paper.encode(iter(sentences)), paper.encode(sentences))
     np.testing.assert_array_equal(paper.encode(sentences, batch_size=7), paper.encode(sentences))
-    with pytest.raises(ValueError, match="needs all sentences together"):
+    with pytest.raises(ValueError, match=r"SIF\.encode_iter: .* needs all sentences together"):
         paper.encode_iter(sentences)
+    with pytest.raises(ValueError, match=r"SIF\.semantic_search: .* needs all sentences together"):
+        paper.semantic_search(["a"], sentences)
     with pytest.raises(ValueError, match="nothing to select from"):
         paper.select([("a", "b")], [1])
 
@@ -163,7 +196,8 @@ def test_user_defined_frequencies(vectors, sentences, tmp_path):
 
 class TestDegenerateInput:
     def test_one_sentence(self, vectors):
-        sif = se.SIF(vectors).fit(["the dog sleeps"])
+        with pytest.warns(UserWarning, match="use fewer components or more sentences"):
+            sif = se.SIF(vectors).fit(["the dog sleeps"])
         assert not sif.encode("the dog sleeps").any()
 
     def test_sif_of_equal_sentences(self, vectors):

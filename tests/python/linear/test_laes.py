@@ -59,6 +59,21 @@ def test_zero_residuals_warn(vectors):
     se.LAES(vectors, mode="hidden").fit(["the dog"])  # no warning
 
 
+def test_counts_are_those_of_fit(vectors, sentences, tmp_path):
+    laes = se.LAES(vectors, hidden=2, mode="hidden").fit(sentences)
+    laes.save(tmp_path / "x.st")
+    for name in ("n_sentences_", "n_tokens_"):
+        with pytest.raises(AttributeError, match="loaded from a file without statistics"):
+            getattr(se.load(tmp_path / "x.st"), name)
+    assert "sentences" not in se.load(tmp_path / "x.st")._facts()
+    with pytest.raises(ValueError, match="no sentence has a known word"):
+        laes.reconstruction_error(["xyzzy", ""])
+    with pytest.raises(TypeError, match="sizes must be a whole number"):
+        laes.reconstruction_error(sentences, sizes=[1.5])
+    with pytest.raises(TypeError, match="decode: length must be a whole number"):
+        laes.decode([0, 0], 1.5)
+
+
 def test_statistics_larger_than_memory_are_refused(vectors, sentences):
     laes = se.LAES(vectors, hidden=2_000_000, mode="hidden")  # B alone: 16 terabytes
     with pytest.raises(

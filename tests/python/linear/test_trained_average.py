@@ -338,6 +338,37 @@ def test_an_encoder_is_the_beginning(trained):
     assert more.score(*opinions(200, seed=6)) > 0.9
 
 
+def test_the_beginning_may_change_later(tmp_path):
+    start = se.Average({"a": [1.0, 2.0], "b": [3.0, -1.0]})
+    trained = se.TrainedAverage(start, max_epochs=1).fit(["a", "b"] * 20, [0, 1] * 20)
+    before = trained.encode(["a b", "b"])
+    start.set_params(normalize=True)
+    trained.save(tmp_path / "trained.st")
+    trained.export(tmp_path / "exported")
+    for again in (trained, se.load(tmp_path / "trained.st"), se.load(tmp_path / "exported")):
+        np.testing.assert_allclose(again.encode(["a b", "b"]), before, rtol=1e-6)
+
+
+def test_time_ends_the_training_on_all_examples(monkeypatch):
+    words = [*(f"a{i}" for i in range(20)), *(f"b{i}" for i in range(20))]
+    table = dict(zip(words, np.random.default_rng(0).normal(size=(40, 4)), strict=True))
+    texts = [f"{word} {other}" for word in words for other in words if word[0] == other[0]]
+    best, refit = [], table_training.TableTraining._refit
+
+    def late(self, everything, trial):
+        best.append((self.best.table, trial))
+        self.deadline = 0.0
+        refit(self, everything, trial)
+
+    monkeypatch.setattr(table_training.TableTraining, "_refit", late)
+    encoder = se.TrainedAverage(table, max_minutes=10, learning_rate=0.1)
+    encoder.fit(texts, [text[0] for text in texts])
+    ((chosen, trial),) = best
+    assert encoder.trial_ == trial
+    assert trial.epochs > 0
+    np.testing.assert_allclose(encoder.encode(words[0]), chosen[0], rtol=1e-6)  # that of validation
+
+
 def test_validation_examples_are_not_trained_on():
     sentences, y = opinions(400)
     valid = ["good0 good1", "bad0 bad1"] * 10, ["up", "down"] * 10

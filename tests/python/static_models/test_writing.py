@@ -215,6 +215,11 @@ def test_the_model_card_has_what_is_known(vectors, tmp_path):
     ):
         assert part in text
     se.Average(se.WordVectors.default()).export(tmp_path / "built-in", card={"license": "mit"})
+    trained = se.TrainedAverage(se.WordVectors.default(), max_epochs=1)
+    trained.fit(["a good film", "a bad film"] * 20, [1, 0] * 20, valid=0).export(tmp_path / "trained")
+    card = (tmp_path / "trained" / "README.md").read_text()
+    assert 'license: "apache-2.0"' in card
+    assert not any(fact in card for fact in ("STSBenchmark", "MiniLM", "199,998"))  # those of the vectors
     text = (tmp_path / "built-in" / "README.md").read_text()
     for part in (
         'license: "mit"',

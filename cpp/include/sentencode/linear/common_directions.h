@@ -53,6 +53,8 @@ class CommonDirections : public LinearEncoder {
   CommonDirections(WeightedWords words, std::int64_t components);
   /// The sentence means before directions are removed.
   virtual void means(const Sentences& sentences, MatrixView out) const = 0;
+  /// Whether another encoder of the class, with the same words, has the same means.
+  virtual bool same_means(const CommonDirections&) const { return true; }
   /// Factors f of the leading m directions, from all singular values.
   virtual Vector factors_of(const Vector& singular_values) const = 0;
   /// Takes over the statistics and parameters of another encoder.

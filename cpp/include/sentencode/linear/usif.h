@@ -26,6 +26,7 @@ class Usif final : public CommonDirections {
 
  private:
   void means(const Sentences& sentences, MatrixView out) const override;
+  bool same_means(const CommonDirections& other) const override;
   Vector factors_of(const Vector& singular_values) const override;
   void write(ModelContents& contents, const SaveOptions& options) const override;
 
