@@ -7,6 +7,7 @@ by their letters and digits, without case; of tab-separated columns, the last on
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from . import sources
@@ -52,16 +53,16 @@ def run(options: argparse.Namespace) -> None:
 
     files = [file for text in options.files for file in sources.files_of(text)]
     sources.check_output(options.out, files, options.overwrite, texts=options.files)
-    tasks, missing = [], None
+    tasks, missing = [], {}
     for name in task_names() if options.tasks == ["all"] else options.tasks:
         try:
             tasks.append(load_task(name, options.data, partial=True))
         except FileNotFoundError as error:
             if options.tasks != ["all"]:
                 raise
-            missing = error
-    if missing is not None and not tasks:
-        raise missing
+            missing[name] = error
+    if missing and not tasks:
+        raise [*missing.values()][-1]
     clean = Decontaminator(tasks)
     with (
         whole_file(options.out, follow_link=True) as file,
@@ -77,3 +78,5 @@ def run(options: argparse.Namespace) -> None:
     print(f"{options.out}: {clean.seen - clean.removed:,} of {clean.seen:,} lines")
     for name, count in clean.by_task.most_common():
         print(f"{name}: {count:,} removed")
+    if missing:
+        print(f"not compared, for lack of their files: {', '.join(missing)}", file=sys.stderr)

@@ -65,6 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     from itertools import islice
 
+    from ..checks import checked_int
     from ..distill import Student, hub_name, teacher_named
     from ..text.corpus import Corpus
     from ..vectors.distillation import distill
@@ -77,7 +78,7 @@ def run(options: argparse.Namespace) -> None:
     sources.check_output(options.out, [*inputs, options.teacher], options.overwrite, texts=options.sentences)
     corpus: Any = Corpus.from_files(options.sentences)
     if options.limit is not None:
-        corpus = list(islice(corpus, options.limit))
+        corpus = list(islice(corpus, checked_int("--limit", options.limit, 1)))
     teacher = teacher_named(options.teacher, bfloat16=options.bfloat16)
     distilled = distill(
         teacher,

@@ -271,13 +271,14 @@ def _tsv_files(text: str) -> tuple[Any, dict[str, Path]]:
 
 
 def _check_mteb(options: argparse.Namespace, tasks: str | list[Any]) -> None:
+    from ..evaluation.evaluate import COSINES
     from ..evaluation.report.mteb import MTEB_TASKS
 
-    names = {task if isinstance(task, str) else task.name for task in tasks}
+    names = {COSINES.get(task, task) if isinstance(task, str) else task.name for task in tasks}
     if options.mteb is not None and options.limit is not None:
         raise UsageError("--mteb excludes --limit: its results are those of all examples")
     if options.mteb is not None and tasks != "all" and not names & set(MTEB_TASKS):
-        raise UsageError(f"--mteb requires one of these --tasks: {', '.join(MTEB_TASKS)}")
+        raise UsageError(f"--mteb requires one of these --tasks: {', '.join([*COSINES, *MTEB_TASKS])}")
 
 
 def _check_curves(options: argparse.Namespace) -> None:

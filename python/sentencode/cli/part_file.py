@@ -140,11 +140,11 @@ class PartFile:
             return 0
         except (ValueError, KeyError, AttributeError, TypeError):
             raise ValueError(f"{self._state}: is damaged; --overwrite starts over") from None
-        for name, now in self._made_from.items():
-            if state.get(name) != now:
+        for name in {**self._made_from, **state}:  # options that are not set have no value
+            before, now = state.get(name), self._made_from.get(name)
+            if before != now:
                 raise ValueError(
-                    f"{self._part}: was made with {name} = {state.get(name)}, now {now}; "
-                    "--overwrite starts over"
+                    f"{self._part}: was made with {name} = {before}, now {now}; --overwrite starts over"
                 )
         return rows
 

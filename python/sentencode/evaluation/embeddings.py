@@ -82,6 +82,8 @@ class Embedder(EncoderRows):
         Args:
             tasks: All tasks that will be encoded.
         """
+        if getattr(self.encoder, "statistics", None) == "evaluated":
+            return  # an embedding depends on the other sentences of a call
         counts = Counter(sentence for task in tasks for sentence in sentences_of(task))
         self._shared = {sentence for sentence, count in counts.items() if count > 1}
 

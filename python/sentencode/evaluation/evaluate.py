@@ -34,7 +34,7 @@ _RUN = uuid.uuid4().hex  # identifies this process: speeds are comparable within
 
 
 # Learnt tasks, and the same pairs scored by the cosine.
-_COSINES = {"STSBenchmark": "STSBenchmarkCosine", "SICKRelatedness": "SICKCosine"}
+COSINES = {"STSBenchmark": "STSBenchmarkCosine", "SICKRelatedness": "SICKCosine"}
 
 
 def evaluate(
@@ -194,7 +194,7 @@ def _tasks(
             if data is None:
                 raise ValueError(f"evaluate: data is missing: the folder that the files of {entry} are in")
     names = {entry if isinstance(entry, str) else entry.name for entry in requested}
-    cosines = [_COSINES[entry] for entry in requested if isinstance(entry, str) and entry in _COSINES]
+    cosines = [COSINES[entry] for entry in requested if isinstance(entry, str) and entry in COSINES]
     return [*(cosine for cosine in cosines if cosine not in names), *requested], skipped
 
 

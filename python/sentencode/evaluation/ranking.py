@@ -24,6 +24,7 @@ class RankedEncoders(Mapping[str, tuple[Ranked, ...]]):
         figures: What is compared, by task.
         skipped: Tasks that could not be compared, and why.
         confidence: Confidence level.
+        protocols: Protocols of the reports, without repetitions.
     """
 
     encoders: tuple[str, ...]
@@ -31,6 +32,8 @@ class RankedEncoders(Mapping[str, tuple[Ranked, ...]]):
     figures: dict[str, str]
     skipped: dict[str, str] = field(default_factory=dict)
     confidence: float = 0.95
+    protocols: tuple[str, ...] = ()
+    _titles: dict[str, str] = field(default_factory=dict, repr=False)
 
     def __getitem__(self, task: str) -> tuple[Ranked, ...]:
         if task not in self.rows:
@@ -64,7 +67,7 @@ class RankedEncoders(Mapping[str, tuple[Ranked, ...]]):
 
     def to_markdown(self) -> str:
         """A row for each encoder, a column for each task: those tied with the best are bold."""
-        header = ["encoder", *map(markdown, self.rows)]
+        header = ["encoder", *(markdown(self._titles.get(task, task)) for task in self.rows)]
         lines = [markdown_row(header), markdown_row(["---", *["---:"] * len(self.rows)])]
         for encoder in self.encoders:
             cells = []
@@ -78,6 +81,9 @@ class RankedEncoders(Mapping[str, tuple[Ranked, ...]]):
             "(paired bootstrap, corrected by Holm's method for the encoders of a column). In brackets: "
             "difference from the best."
         ]
+        if len(self.protocols) > 1:
+            protocols = "; ".join(self.protocols)
+            notes.append(markdown(f"Their protocols differ ({protocols}): the scores are not comparable."))
         notes += [markdown(f"{task}: not compared, {why}.") for task, why in self.skipped.items()]
         return "\n".join([*lines, "", *notes]) + "\n"
 
@@ -132,7 +138,8 @@ def rank(
         raise ValueError(f"rank: expected two reports or more, got {len(reports)}")
     if repeated := {name for name in names if names.count(name) > 1}:
         raise ValueError(
-            f"rank: two reports are of encoders named {min(repeated)!r}; name them by evaluate(..., name=)"
+            f"rank: two reports are of encoders named {min(repeated)!r}; name them by evaluate(..., name=), "
+            "at the command line by --name"
         )
     common = [task for task in reports[0] if all(task in report for report in reports)]
     if not common:
@@ -165,4 +172,6 @@ def rank(
     sides = [{task: report[task] for task in compared} for report in reports]
     for label, (figure, ranked) in ranked_averages(names, sides, options).items():
         rows[label], figures[label] = ranked, figure
-    return RankedEncoders(tuple(names), rows, figures, skipped, confidence)
+    titles = {task: reports[0][task].label for task in compared}
+    protocols = tuple(dict.fromkeys(str(report.facts.get("protocol")) for report in reports))
+    return RankedEncoders(tuple(names), rows, figures, skipped, confidence, protocols, titles)

@@ -18,7 +18,9 @@ def test_command(tmp_path, capsys, fails):
     assert capsys.readouterr().out == f"{out}: 1 of 2 lines\nTREC: 1 removed\n"
     fails(command, "--overwrite")
     assert main([*command, "--overwrite"]) == 0  # all tasks that are there
-    assert "TREC: 1 removed" in capsys.readouterr().out
+    printed = capsys.readouterr()
+    assert "TREC: 1 removed" in printed.out
+    assert printed.err.startswith("not compared, for lack of their files: MR, CR, ")
     more = tmp_path / "more.txt"
     more.write_text("One .\nTwo .\n \nwhich city is large\n\nThree .\n")
     several = [command[0], str(text), str(more), *command[2:], "--tasks", "TREC", "--overwrite"]

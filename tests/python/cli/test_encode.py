@@ -208,6 +208,19 @@ def test_other_work_is_not_continued(files, change, capsys, vectors):
     assert len(np.load(folder / "rows.npy")) == 1000
 
 
+def test_work_with_an_option_is_not_continued_without_it(files, fails):
+    folder, encoder = files
+    with pytest.raises(KeyboardInterrupt):
+        encode_file(
+            Interrupting(encoder, 5),
+            folder / "lines.txt",
+            folder / "rows.npy",
+            batch_size=100,
+            truncate_dim=2,
+        )
+    fails(arguments(folder), "was made with truncate_dim = 2, now None; --overwrite starts over")
+
+
 def test_existing_output_is_not_replaced(files, fails):
     folder, _ = files
     (folder / "rows.npy").write_text("precious")

@@ -188,7 +188,7 @@ def test_speed_excludes_cached_embeddings(folder):
         (
             ["--tasks", "CR", "--mteb", "m"],
             2,
-            "--mteb requires one of these --tasks: STSBenchmarkCosine, SICK",
+            "--mteb requires one of these --tasks: STSBenchmark, SICKRelatedness, STSBenchmarkCosine, SICK",
         ),
     ],
 )

@@ -25,6 +25,11 @@ def classes(name="kind", n=60, f1=False):
     )
 
 
+def nested():
+    """The same in folds of unequal sizes."""
+    return Task("nested", {"all": classes(n=55)["test"]}, Kind("classification", "nested"), ("odd", "even"))
+
+
 def scores(name="similar", subsets=("one", "two.three"), n=24, seed=2):
     """Scores: how close the numbers of two words are."""
     rng = np.random.default_rng(seed)

@@ -57,6 +57,16 @@ ENCODERS = {
 }
 
 
+def test_embeddings_that_depend_on_the_call_are_not_shared():
+    vectors = ours().vectors
+    tasks = [similarity("alike"), similarity("again", ("one",), seed=3)]
+    both = run(se.SIF(vectors, statistics="evaluated"), tasks)
+    for task in tasks:
+        assert (
+            run(se.SIF(vectors, statistics="evaluated"), [task])[task.name].figures == both[task.name].figures
+        )
+
+
 @pytest.mark.parametrize("encoder", ENCODERS.values(), ids=ENCODERS.keys())
 def test_encoders_of_every_kind(encoder):
     report, expected = run(encoder), run(rows_of)

@@ -79,13 +79,21 @@ def test_averages(three):
 
 def test_table(ranking):
     table = ranking.to_markdown().splitlines()
-    assert table[0].startswith("| encoder | kind | similar |")
+    assert table[0].startswith("| encoder | kind | similar, cosine |")
     poor = next(line for line in table if line.startswith("| poor |"))
     assert "**" not in poor.split("|")[3]
     assert "(-" in poor
     assert any(f"**{ranking['similar'][0].score:.2f}** |" in line for line in table)
     assert "3 encoders" in repr(ranking)
+    assert "protocols" not in "".join(table)
     json.dumps(ranking.to_dict(), allow_nan=False)
+
+
+def test_other_protocols_are_named(three):
+    other = replace(three[0], facts={**three[0].facts, "protocol": "senteval-torch"})
+    table = se.rank([other, *three[1:]], resamples=50).to_markdown()
+    assert "Their protocols differ (senteval-torch; fast)" in table
+    assert "the scores are not comparable" in table
 
 
 def test_reports_from_files(three, ranking, tmp_path):

@@ -101,6 +101,8 @@ def load_tsv_task(
     kind = _kind(question, paths)
     table = _PAIRS if kind.pairs else _SENTENCES
     labels = Scores() if kind.question == "similarity" else Classes()
+    if kind.question == "duplicates":
+        labels = Classes(("0", "1"))
     for path in paths.values():
         check_header(path, read_lines(path)[0])
     first = _UNTRAINED.get(question, ("train", "dev", "test"))
@@ -122,11 +124,6 @@ def _kind(question: str, paths: Mapping[str, Path]) -> Kind:
         return Kind(cast(Question, question), pairs=question == "duplicates")
     if question == "similarity":
         subsets = not {"all", "train", "dev", "test"} >= set(paths)
-        if subsets and "all" in paths:
-            raise ValueError(
-                "a subset must not be named 'all', which is the name of the scores of all subsets, "
-                f"got {', '.join(paths)}"
-            )
         return Kind("similarity", pairs=True, subsets=subsets)
     if question not in ("classification", "pair_classification"):
         raise ValueError(

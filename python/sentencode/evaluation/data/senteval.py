@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, Protocol
 
+from ...errors import FormatError
 from ...files import as_path
 from .corpora import CORPORA
 from .files import Classes, OneClass, Scores, Table, check_size, splits_of
@@ -101,7 +102,13 @@ def load_task(
     folder = _folder(as_path(data), source.folder)
     names = _split_names(name, source, splits)
     _check_files(source, folder, names)
-    contents, classes = source.read(folder, names, whole=not partial)
+    try:
+        contents, classes = source.read(folder, names, whole=True)
+        partial = False
+    except FormatError:
+        if not partial:
+            raise
+        contents, classes = source.read(folder, names, whole=False)
     return Task(name, {split: contents[split] for split in names}, source.kind, classes, partial)
 
 

@@ -198,7 +198,7 @@ class Task:
         splits: Splits by name: `"train"`, `"dev"` and `"test"`, or `"all"`, or names of subsets.
         kind: Kind of the task; a question alone for kinds without further settings.
         classes: Names of the classes or groups, in the order of their indices; empty for other labels.
-        partial: Whether the sizes of the files were not checked.
+        partial: Whether the sizes of the files are not those that were published.
 
     Raises:
         ValueError: There is no split, or one has no example; or labels are not indices of classes, groups or
@@ -237,6 +237,11 @@ class Task:
             raise ValueError(f"{self.name}: {question} has one split, got {names}")
         if question == "search" and set(self.splits) != {"queries", "documents"}:
             raise ValueError(f"{self.name}: search has the splits queries and documents, got {names}")
+        if self.kind.subsets and "all" in self.splits:
+            raise ValueError(
+                f"{self.name}: a subset must not be named 'all', which is the name of the scores of all "
+                f"subsets, got {names}"
+            )
         sides = 2 if question in _OF_PAIRS or (question == "classification" and self.kind.pairs) else 1
         for name, split in self.splits.items():
             if len(split.sentences) != sides:

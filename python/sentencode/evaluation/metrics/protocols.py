@@ -149,20 +149,31 @@ def protocol_named(protocol: str | Protocol, **options: Any) -> Protocol:
         protocol = PROTOCOLS[protocol]
     if not options:
         return protocol
-    name = ", ".join([protocol.name, *(f"{option}={_shown(value)}" for option, value in options.items())])
-    similarity = options.pop("similarity", protocol.similarity)
-    folds, seeds = options.pop("folds", protocol.folds), options.pop("seeds", protocol.seeds)
-    classifier: Any = protocol.classifier
-    ranking_options, classifier_options = (
-        [f.name for f in fields(part)] for part in (protocol.ranking, classifier)
-    )
+    parts: tuple[Any, ...] = (protocol, protocol.classifier, protocol.ranking)
+    names = [["folds", "seeds", "similarity"], *([f.name for f in fields(part)] for part in parts[1:])]
+    known = [*dict.fromkeys(name for of_part in names for name in of_part)]
     for option in options:
-        if option not in (*ranking_options, *classifier_options):
-            known = dict.fromkeys(["folds", "seeds", "similarity", *classifier_options, *ranking_options])
+        if option not in known:
             advice = f" SentEval's {option} is {_SENTEVAL[option]} here." if option in _SENTEVAL else ""
             raise TypeError(
                 f"{protocol.name} has no option {option!r}: there are {', '.join(known)}.{advice}"
             )
-    ranking = replace(protocol.ranking, **{key: options[key] for key in options if key in ranking_options})
-    classifier = replace(classifier, **{key: options[key] for key in options if key in classifier_options})
-    return Protocol(name, classifier, folds, seeds, ranking, similarity)
+    own, classifier, ranking = (
+        {name: options[name] for name in of_part if name in options} for of_part in names
+    )
+    changed = replace(
+        protocol,
+        **own,
+        classifier=replace(parts[1], **classifier),
+        ranking=replace(protocol.ranking, **ranking),
+    )
+    # The same options have the same name, in whatever order and with or without defaults.
+    others = [
+        f"{name}={_shown(options[name])}"
+        for name in known
+        if name in options
+        and any(
+            getattr(part, name) != options[name] for part, of in zip(parts, names, strict=True) if name in of
+        )
+    ]
+    return replace(changed, name=", ".join([protocol.name, *others]))

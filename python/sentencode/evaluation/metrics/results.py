@@ -289,7 +289,8 @@ class TaskResult(Mapping[str, Any]):
     def wrong(self, limit: int | None = None) -> list[Wrong]:
         """Misclassified examples; for scores, all examples by the difference of predicted and gold ranks.
 
-        For few shots, the examples that a classifier got wrong.
+        The ranks are those in a split, divided by its size. For few shots, the examples that a classifier got
+        wrong.
 
         Args:
             limit: Maximum number of examples.
@@ -298,18 +299,21 @@ class TaskResult(Mapping[str, Any]):
             ValueError: The report was read from a file, which has no sentences.
         """
         splits = examples_of(self)
-        wrong: list[Wrong] = []
+        wrong: list[tuple[float, Wrong]] = []
         for predictions in self.predictions.values():
-            if is_class(predictions.gold):
-                order = np.flatnonzero(predictions.predicted != predictions.gold)
+            predicted, gold = predictions.predicted, predictions.gold
+            if is_class(gold):
+                apart = np.ones(len(gold))
+                order = np.flatnonzero(predicted != gold)
             else:
-                order = np.argsort(-ranks_apart(predictions.predicted, predictions.gold), kind="stable")
+                apart = ranks_apart(predicted, gold) / len(gold)
+                order = np.argsort(-apart, kind="stable")
             for i in order[:limit]:
                 sentences = tuple(
                     side[predictions.indices[i]] for side in splits[predictions.split].sentences
                 )
-                wrong.append(Wrong(sentences, predictions.gold[i].item(), predictions.predicted[i].item()))
-        return wrong[:limit]
+                wrong.append((-apart[i], Wrong(sentences, gold[i].item(), predicted[i].item())))
+        return [example for _, example in sorted(wrong, key=lambda pair: pair[0])[:limit]]
 
     def to_dict(self) -> dict[str, Any]:
         """The result without sentences, as JSON values."""

@@ -140,6 +140,7 @@ def cluster(
     """
     kmeans = require("sklearn.cluster", "eval").KMeans
     unit = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    classes = np.unique(classes, return_inverse=True)[1]  # some may not occur
     k = int(classes.max()) + 1
     tables = np.zeros((_REPEATS, k, k))
     for i in range(_REPEATS):
@@ -259,6 +260,6 @@ def hits(best: NDArray[np.int64], wanted: Labels, labels: Labels) -> Hits:
     first = relevant.argmax(axis=1)
     return Hits(
         relevant @ gains / ideal,
-        relevant.sum(axis=1) / np.minimum(known, top),
+        relevant.sum(axis=1) / known,
         np.where(relevant.any(axis=1), 1 / (first + 1), 0.0),
     )

@@ -33,6 +33,9 @@ def write_mteb(
 ) -> list[Path]:
     """Write the results that mteb defines as we do; others are left out, with a warning.
 
+    The sentences of STSBenchmark and of the STS years are those of SentEval's files: tokenized, and partly
+    lower-cased. `sentencode.mteb.model` evaluates by mteb itself, on its files.
+
     Args:
         results: Results by task.
         folder: Folder for the results of all models.

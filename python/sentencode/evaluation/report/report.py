@@ -119,7 +119,9 @@ class Report(BaseReport):
         """Write the tasks that mteb defines in the same way, as results of mteb.
 
         These are STSBenchmark's test set, all pairs of SICK, and the STS years. The correlation is that of
-        all pairs of a task together. Other tasks are left out, with a warning.
+        all pairs of a task together. Other tasks are left out, with a warning. The sentences of STSBenchmark
+        and of the STS years are those of SentEval's files: tokenized, and partly lower-cased. So scores of
+        encoders that read case or punctuation differ from those on mteb's files (`sentencode.mteb.model`).
 
         Args:
             folder: Folder for the results; those of this model go to `folder/<name>/<revision>`, as mteb's
@@ -133,7 +135,7 @@ class Report(BaseReport):
         Raises:
             ValueError: The report has none of these tasks.
         """
-        fingerprint = str(self.facts.get("fingerprint") or "unknown")[:12]
+        fingerprint = re.sub(r"\W", "-", str(self.facts.get("fingerprint") or "unknown"))[:12]
         return write_mteb(self.results, folder, name or f"sentencode/{self.encoder}", revision or fingerprint)
 
     @classmethod

@@ -11,7 +11,7 @@ from ..metrics.results import TaskResult
 from ..statistics.comparison import Compared, by_holm, row_of, rows_of_task
 from .averages import averages_compared
 from .base import BaseReport
-from .measures import Measure
+from .measures import PERCENT, Measure
 
 __all__ = ["Ranked", "against_best", "by_score", "ranked_averages", "tied_with_best"]
 
@@ -64,7 +64,9 @@ def tied_with_best(reports: Sequence[BaseReport], columns: Sequence[Measure]) ->
             ranked = _ranked_of_task(names, [by_name[name][column.task] for name in names], options)
             if ranked:
                 comparable[column.task] = set(names)
-        if any(not math.isclose(values[row.encoder], row.score, abs_tol=0.01) for row in ranked):
+        # Accuracies of reports are means over folds, whose sizes may differ by one.
+        tolerance = 1.0 if column.unit == PERCENT else 0.01
+        if any(not math.isclose(values[row.encoder], row.score, abs_tol=tolerance) for row in ranked):
             ranked = ()  # of another score than the column's
         not_worse = {row.encoder for row in ranked if row.tied}
         tied.append(best | not_worse if best & not_worse else best)

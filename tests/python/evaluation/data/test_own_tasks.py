@@ -108,8 +108,11 @@ def test_arguments(tmp_path):
         load_tsv_task("regression", path)
     with pytest.raises(ValueError, match=r"files must be one, or train and test, .*got train, valid"):
         load_tsv_task("classification", {"train": path, "valid": path})
+    pairs = written(tmp_path, "pairs.tsv", "1\ta\tb\n2\tb\tc\n")
     with pytest.raises(ValueError, match=r"a subset must not be named 'all', .* got all, extra"):
-        load_tsv_task("similarity", {"all": path, "extra": path})
+        load_tsv_task("similarity", {"all": pairs, "extra": pairs})
+    with pytest.raises(FormatError, match=r"pairs.tsv:2: expected one of 0, 1, got '2'"):
+        load_tsv_task("duplicates", pairs)
     with pytest.raises(ValueError, match="files must name at least one"):
         load_tsv_task("similarity", {})
     with pytest.raises(ValueError, match="layout must be 'tsv', 'lines' or 'flickr', got 'csv'"):

@@ -527,8 +527,10 @@ def test_protocols():
     protocol = Protocol("mine", Optimum(), 3)
     assert protocol_named(protocol) is protocol
     changed = protocol_named("optimum", tolerance=1e-3, folds=7)
-    assert (changed.name, changed.folds) == ("optimum, tolerance=0.001, folds=7", 7)
+    assert (changed.name, changed.folds) == ("optimum, folds=7, tolerance=0.001", 7)
     assert changed.classifier == Optimum(tolerance=1e-3)
+    assert protocol_named("optimum", folds=7, tolerance=1e-3, seeds=1) == changed  # in any order
+    assert protocol_named("optimum", folds=10).name == "optimum"
     with pytest.raises(ValueError, match="no protocol is named 'best'; there are optimum, fast"):
         protocol_named("best")
     with pytest.raises(

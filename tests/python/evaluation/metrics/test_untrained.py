@@ -112,7 +112,7 @@ def test_search():
     ]
     np.testing.assert_allclose(hits.ndcg10, expected, rtol=1e-6)
     top = np.take_along_axis(relevant, np.argsort(-cosines)[:, :10], 1)
-    np.testing.assert_allclose(hits.recall10, top.sum(1) / np.minimum(relevant.sum(1), 10))
+    np.testing.assert_allclose(hits.recall10, top.sum(1) / relevant.sum(1))
     ranks = [np.flatnonzero(row) for row in top]
     np.testing.assert_allclose(hits.mrr10, [1 / (r[0] + 1) if len(r) else 0 for r in ranks])
     few = search(queries[:2], documents[:3], labels[:2], labels[:3])
@@ -160,6 +160,12 @@ def test_tasks_of_files(tasks, tmp_path):
     for row in rows.values():
         assert row.difference > 0
         assert row.p_two_tailed < 0.05
+
+
+def test_classes_that_do_not_occur_have_no_cluster():
+    rows = encoder([letter * n for letter in "abc" for n in range(3, 9)])
+    classes = np.repeat([0, 1, 2], 6)
+    assert cluster(rows, classes * 3) == cluster(rows, classes)
 
 
 def test_wrong_files(tasks, tmp_path):

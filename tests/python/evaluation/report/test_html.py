@@ -125,12 +125,14 @@ def marks_of(html):
 
 
 def test_encoders_that_are_tied_with_the_best_are_marked(tmp_path):
-    tasks = [made.classes(), made.classes("other", 80), made.scores()]
+    tasks = [made.classes(), made.classes("other", 80), made.scores(), made.nested()]
     names = (("poor", 3.0), ("good", 0.05), ("nearly good", 0.06))
     reports = [made.report(name, noise, tasks) for name, noise in names]
     html = page(tmp_path, reports)
     marks, ranking = marks_of(html), se.rank(reports, resamples=200)
-    assert len(ranking) == len(marks) == 4  # with the mean of both classifications
+    assert len(ranking) == len(marks) == 5  # with the mean of the classifications
+    figures = {report.encoder: report["nested"]["acc"] for report in reports}
+    assert any(figures[row.encoder] != row.score for row in ranking["nested"])  # folds of 5 and 6
     for task, rows in ranking.items():
         best = {row.encoder for row in rows if row.score == rows[0].score}
         tied = {name: "best" if name in best else "tied with the best" for name in ranking.tied(task)}

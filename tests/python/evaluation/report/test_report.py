@@ -127,6 +127,15 @@ def test_accuracy_and_f1_follow_from_the_predictions():
     assert all(labels_of(one.sentences)[0] == one.gold != one.predicted for one in wrong)
 
 
+def test_the_worst_pairs_are_of_all_subsets():
+    task = similarity(subsets=("one", "two", "three"))
+    result = run(rows_of, task)["alike"]
+    worst = result.wrong()
+    assert result.wrong(12) == worst[:12]
+    pairs = {subset: {*map(tuple, task[subset].pairs)} for subset in task.splits}
+    assert all(pairs[subset] & {one.sentences for one in worst[:30]} for subset in pairs)
+
+
 @pytest.mark.parametrize("make", [classification, relatedness])
 def test_classifiers_that_do_not_converge_are_reported(make, tmp_path):
     task = make()
