@@ -110,7 +110,8 @@ class Average(LinearEncoder):
             return smooth_weights("Average", vectors, self.frequencies, self.a)
         if self.a is not None or self.frequencies is not None:
             raise ValueError("Average: weights exclude a and frequencies, which would compute others")
-        weights = np.asarray(_in_order(self.weights, vectors), dtype=np.float32)
+        with np.errstate(over="ignore"):  # infinite weights are refused
+            weights = np.asarray(_in_order(self.weights, vectors), dtype=np.float32)
         if weights.shape != (len(vectors),):
             raise ValueError(
                 f"Average: weights must be an array [{len(vectors)}], one for each word, "

@@ -150,7 +150,8 @@ class LinearEncoder(CoreEncoder):
         Args:
             path: Folder.
             format: "model2vec" or "sentence-transformers".
-            dtype: Type of the table: "float32", "float16", or "int8" with a scale for each row.
+            dtype: Type of the table: "float32", "float16", or "int8" with a scale for each row, which early
+                versions of sentence-transformers do not read.
             card: What only you know, for the model card README.md, all optional: "name" on the Hub,
                 "license", "language", "teacher", "sentences", "scores" (by task; a number, or the score, and
                 the lower and upper end of its interval), "limits". Of the built-in vectors, all but
