@@ -145,7 +145,7 @@ class Comparisons(Sequence[Compared]):
         notes = [
             f"Differences are {a} minus {b}, in percent or correlation times 100; one-tailed: {a} is better. "
             "p is of each test alone; p, Holm, is corrected for all rows of the same kind of test: if the "
-            "two do not differ, at most one table in twenty has any of one kind below 0.05."
+            "two do not differ, at most one table in twenty has a p, Holm, of this kind below 0.05."
         ]
         if self.protocols[0] != self.protocols[1]:
             protocols = "; ".join(map(str, self.protocols))

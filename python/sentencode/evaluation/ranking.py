@@ -63,7 +63,12 @@ class RankedEncoders(Mapping[str, tuple[Ranked, ...]]):
             }
             for task, rows in self.rows.items()
         }
-        return {"confidence": self.confidence, "tasks": tasks, "skipped": self.skipped}
+        return {
+            "confidence": self.confidence,
+            "protocols": list(self.protocols),
+            "tasks": tasks,
+            "skipped": self.skipped,
+        }
 
     def to_markdown(self) -> str:
         """A row for each encoder, a column for each task: those tied with the best are bold."""
@@ -83,7 +88,7 @@ class RankedEncoders(Mapping[str, tuple[Ranked, ...]]):
         ]
         if len(self.protocols) > 1:
             protocols = "; ".join(self.protocols)
-            notes.append(markdown(f"Their protocols differ ({protocols}): the scores are not comparable."))
+            notes.append(markdown(f"The protocols differ ({protocols}): the scores are not comparable."))
         notes += [markdown(f"{task}: not compared, {why}.") for task, why in self.skipped.items()]
         return "\n".join([*lines, "", *notes]) + "\n"
 
@@ -173,5 +178,7 @@ def rank(
     for label, (figure, ranked) in ranked_averages(names, sides, options).items():
         rows[label], figures[label] = ranked, figure
     titles = {task: reports[0][task].label for task in compared}
-    protocols = tuple(dict.fromkeys(str(report.facts.get("protocol")) for report in reports))
+    protocols = tuple(
+        dict.fromkeys(str(one.facts["protocol"]) for one in reports if one.facts.get("protocol"))
+    )
     return RankedEncoders(tuple(names), rows, figures, skipped, confidence, protocols, titles)

@@ -243,7 +243,7 @@ class LinearEncoder(CoreEncoder):
             known = self._card[1]
         elif vectors.fingerprint == WordVectors.default().fingerprint:
             known = BUILT_IN
-        # Scores and sentences are those of the initial vectors.
+        # The rest is true of the initial vectors only.
         return {name: known[name] for name in known if not trained or name in ("license", "language")}
 
     def _linear(self, rows: Floats) -> Floats:
@@ -290,6 +290,8 @@ class LinearEncoder(CoreEncoder):
             WordVectors(model.vectors),  # type: ignore[call-arg]
             **{**params, "tokenizer": tokenizer, **cls._weights_of(model, params)},
         )
+        if isinstance(saved := getattr(encoder, "frequencies", None), SavedWeights):
+            saved.vectors = encoder._word_vectors  # the same object, which pickles then hold once
         encoder._weights()
         encoder._card = (encoder._word_vectors, checked_facts(card)) if card else None
         names = ("components", "normalize", "truncate_dim")
@@ -310,11 +312,7 @@ class LinearEncoder(CoreEncoder):
         if "a" in params and (params["a"] is None) != (weights is None):
             raise ValueError(f"params: a={params['a']!r} contradicts the weights of the file")
         made_with = params.get("a", params.get("sentence_length"))
-        return {
-            "frequencies": None
-            if weights is None
-            else SavedWeights(weights, made_with, WordVectors(model.vectors))
-        }
+        return {"frequencies": None if weights is None else SavedWeights(weights, made_with)}
 
     def _forget(self) -> None:
         self._adopt(*self._new_model())

@@ -47,13 +47,13 @@ class CommonDirections(LinearEncoder):
 
     def _finish(self) -> None:
         super()._finish()
-        sentences, removed = self.n_sentences_, self._fitted_model().factors == 1
-        if removed.all() and sentences <= len(removed):
+        sentences, removed = self.n_sentences_, int(np.sum(self._fitted_model().factors == 1))
+        if min(sentences, self.dim) <= removed:
             warnings.warn(
-                f"{type(self).__name__}: components={self.components} removes all that these {sentences} "
-                "sentences have, so their embeddings are zero: use fewer components or more sentences",
+                f"{type(self).__name__}: components={self.components} leaves nothing of the means of the "
+                f"sentences ({sentences:,}), so embeddings are zero: use fewer components or more sentences",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _checked_components(self) -> int:

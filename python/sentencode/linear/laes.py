@@ -309,11 +309,9 @@ class LAES(LinearEncoder):
 
     def _sizes(self, sizes: Iterable[int], name: str) -> list[int]:
         largest = self._fitted_size()
-        numbers = sorted({checked_int(f"LAES.{name}: sizes", size, -(2**63)) for size in sizes})
-        if not numbers or numbers[0] < 1 or numbers[-1] > largest:
-            raise ValueError(
-                f"LAES.{name}: sizes must be from 1 to {largest}, the number of units, got {numbers}"
-            )
+        numbers = sorted({checked_int(f"LAES.{name}: sizes", size, 1, largest) for size in sizes})
+        if not numbers:
+            raise ValueError(f"LAES.{name}: sizes must be from 1 to {largest}, the number of units, got none")
         return numbers
 
     def _reading(self, direction: Direction | None) -> Direction:
@@ -376,7 +374,7 @@ class LAES(LinearEncoder):
                 f"LAES: {self.rank_} hidden units reconstruct these {self.n_sentences_} sentences exactly, "
                 f"so that residuals are zero with hidden={self.hidden}: use fewer units or more sentences",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _with_statistics(self) -> bool:

@@ -96,7 +96,7 @@ class SIF(CommonDirections):
 
         Raises:
             NotFittedError: The encoder was not fitted.
-            ValueError: Numbers of pairs and scores differ.
+            ValueError: Numbers of pairs and scores differ, or a number of components is negative.
 
         Example:
             >>> import sentencode as se

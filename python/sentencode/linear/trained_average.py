@@ -314,7 +314,7 @@ class TrainedAverage(LinearEncoder):
             if folded.unknown is not None and folded.unknown.any():
                 raise ValueError(
                     f"{self._reported}: the {type(vectors).__name__} has a vector for unknown words, which "
-                    "would not be trained: use vectors.with_oov('skip') or 'zero'"
+                    f"would not be trained: {self._advice()}"
                 )
             table = fitted._fitted_vectors
             oov: Literal["skip", "zero"] = "skip" if folded.unknown is None else "zero"
@@ -329,13 +329,15 @@ class TrainedAverage(LinearEncoder):
         given, fitted = self.__dict__.get("_start", (None, None))
         return fitted if given is self.vectors else self.vectors
 
+    def _advice(self) -> str:
+        return f"use vectors.with_oov({self._oovs[0]!r})" + "".join(f" or {oov!r}" for oov in self._oovs[1:])
+
     def _check_vectors(self) -> None:
         oov = self._word_vectors.oov
         if oov not in self._oovs:
             raise ValueError(
                 f"{self._reported}: vectors with oov={oov!r} represent unknown words by vectors that are not "
-                f"trained; use vectors.with_oov({self._oovs[0]!r})"
-                + "".join(f" or {oov!r}" for oov in self._oovs[1:])
+                f"trained; {self._advice()}"
             )
 
     def _new_tokenizer(self) -> Tokenizer:

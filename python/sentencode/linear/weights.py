@@ -18,12 +18,11 @@ Floats = npt.NDArray[np.float32]
 class SavedWeights:
     """Word weights from a file: `frequencies` of a loaded encoder."""
 
-    vectors: WordVectors | None = None  # None: unpickled from an early version
+    vectors: WordVectors | None = None  # that they are for; None: not known, in early pickles
 
-    def __init__(self, weights: Floats, parameter: float | None, vectors: WordVectors) -> None:
+    def __init__(self, weights: Floats, parameter: float | None) -> None:
         self.weights = weights  # of all rows
         self.parameter = parameter  # value of `a` or `sentence_length`
-        self.vectors = vectors
 
     def made_with(self, name: str, parameter: str, value: float | None, vectors: WordVectors) -> Floats:
         """Return the weights; ValueError if they are for another value, or other vectors."""
@@ -32,14 +31,14 @@ class SavedWeights:
                 f"{name}: {parameter}={value!r}, but this encoder was loaded with weights for "
                 f"{parameter}={self.parameter!r}; set frequencies to compute others"
             )
+        own = self.vectors
+        if own is None or own._core is vectors._core:
+            return self.weights
         rows = vectors._core.row_count
-        own = vectors if self.vectors is None else self.vectors
-        if own._core is not vectors._core and (
-            rows > len(self.weights) or list(own.words) != list(vectors.words)
-        ):
+        if rows > len(self.weights) or list(own.words) != list(vectors.words):
             raise ValueError(
-                f"{name}: this encoder was loaded with weights for other word vectors; set frequencies, "
-                "such as to None for the counts of the vectors"
+                f"{name}: this encoder was loaded with weights for other word vectors, or another oov; set "
+                "frequencies, such as to None for the counts of the vectors"
             )
         return self.weights[:rows]
 

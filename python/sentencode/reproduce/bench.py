@@ -195,7 +195,7 @@ class Bench:
             runs[parameter, value] = encoder, history
             dev[parameter, value] = max(validation.accuracy for validation in history.validations)
         parameter, value = best = max(dev, key=lambda value: dev[value])
-        if earlier is None:
+        if earlier is None or earlier["seed"] == seed:
             self.results.write(file, as_json({"seed": seed, "parameter": parameter, "value": value}))
         return *runs[best], {
             "encoder": f"{slug(f'{label} {parameter} {value}')}.sentencode",
@@ -240,7 +240,7 @@ class Bench:
                 show_progress_bar=self.show,
             )
             encoder.save(without_link(saved))
-            shutil.rmtree(self.folder / "work" / label)
+            shutil.rmtree(self.folder / "work" / label, ignore_errors=True)  # or another process has done it
         return load(saved), History.from_csv(log)
 
     def _curve_log(self, row: Row, label: str, seed: int, names: Sequence[str]) -> CurveLog:

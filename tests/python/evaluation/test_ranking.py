@@ -92,8 +92,10 @@ def test_table(ranking):
 def test_other_protocols_are_named(three):
     other = replace(three[0], facts={**three[0].facts, "protocol": "senteval-torch"})
     table = se.rank([other, *three[1:]], resamples=50).to_markdown()
-    assert "Their protocols differ (senteval-torch; fast)" in table
+    assert "The protocols differ (senteval-torch; fast)" in table
     assert "the scores are not comparable" in table
+    unknown = replace(three[0], facts={**three[0].facts, "protocol": None})
+    assert se.rank([unknown, *three[1:]], resamples=50).to_dict()["protocols"] == ["fast"]
 
 
 def test_reports_from_files(three, ranking, tmp_path):

@@ -24,6 +24,7 @@ def test_average(vectors, a):
     np.testing.assert_allclose(se.Average(vectors, a=a).encode(NEW), means(vectors, weights, NEW), **CLOSE)
 
 
+@pytest.mark.filterwarnings("ignore:SIF. components=6 leaves nothing")
 @pytest.mark.parametrize("components", [0, 1, 3, 6])
 @pytest.mark.parametrize("a", [None, 1e-2])
 def test_sif(vectors, sentences, components, a):
@@ -49,10 +50,19 @@ def test_usif_reads_eleven_words_by_default():
 
 @pytest.mark.parametrize("texts", [["the man"], ["the man", "a dog", "xyzzy"]])
 def test_nothing_remains_of_few_sentences(vectors, texts):
-    with pytest.warns(UserWarning, match="components=2 removes all that these [12] sentences have"):
+    with pytest.warns(UserWarning, match="components=2 leaves nothing of the means") as warned:
         sif = se.SIF(vectors, components=2).fit(texts)
+    assert warned[0].filename == __file__
     assert not sif.encode(texts).any()
-    se.USIF(vectors, components=2).fit(texts)  # no warning: it removes a part of each direction
+
+
+def test_nothing_remains_without_all_directions(vectors, sentences):
+    for encoder, texts in ((se.SIF(vectors, components=6), sentences), (se.USIF(vectors), ["the man"])):
+        with pytest.warns(UserWarning, match="leaves nothing of the means"):
+            encoder.fit(texts)
+        assert np.abs(encoder.encode(texts)).max() < 1e-6
+    se.USIF(vectors).fit(["the man", "a dog"])  # no warning: a part of each direction remains
+    se.SIF(vectors, components=0).fit(["the man"])
 
 
 def test_other_means_are_not_merged(vectors, sentences):
@@ -70,10 +80,16 @@ def test_saved_weights_are_for_their_words(kind, vectors, sentences, tmp_path):
     words = list(vectors.words)
     other = se.WordVectors.from_array(words[::-1], vectors.matrix(words[::-1]))
     for unlike in (other, se.WordVectors.from_array(words[1:], vectors.matrix(words[1:]))):
-        with pytest.raises(ValueError, match="loaded with weights for other word vectors; set frequencies"):
+        with pytest.raises(
+            ValueError, match=r"loaded with weights for other word vectors.*; set frequencies"
+        ):
             se.load(tmp_path / "x.st").set_params(vectors=unlike).fit(sentences)
     loaded = se.load(tmp_path / "x.st")
     loaded.set_params(vectors=loaded.vectors.with_oov("skip")).fit(sentences)
+    early = se.load(tmp_path / "x.st")
+    early.frequencies.vectors = None  # as in pickles of earlier versions
+    with pytest.raises(ValueError, match="weights"):
+        early.set_params(vectors=loaded.vectors).fit(sentences)
     expected = kind(vectors, **options).fit(sentences)
     np.testing.assert_allclose(loaded.encode(NEW), expected.encode(NEW), **CLOSE)
 

@@ -73,6 +73,14 @@ def test_pickles_are_small(encoder):
     assert len(pickle.dumps([encoder, encoder, copy.deepcopy(encoder)])) < 200_000
 
 
+def test_pickles_of_loaded_encoders_have_the_vectors_once(tmp_path):
+    vectors = se.WordVectors.from_array(
+        [f"w{i}" for i in range(2000)], np.ones((2000, 50)), range(2000, 0, -1)
+    )
+    se.Average(vectors, a=1e-3).save(tmp_path / "x.st")
+    assert len(pickle.dumps(se.load(tmp_path / "x.st"))) < 1.2 * len(pickle.dumps(vectors))
+
+
 def test_pickles_leave_sums_out():
     rows = np.random.default_rng(1).normal(size=(50, 40)).astype(np.float32)
     vectors = se.WordVectors.from_array([f"w{i}" for i in range(50)], rows)

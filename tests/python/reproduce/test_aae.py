@@ -134,6 +134,22 @@ def test_every_row_can_be_trained_with_both_presets(preset):
     bench.checked_networks([row for row in aae.ROWS.values() if row.kind or row.joined], networks, 6)
 
 
+def test_minutes_are_shared_by_trainings():
+    rows = {
+        name: aae.ROWS[name] for name in ("hierarchical-CNN", "composite-CNN", "combine-CNN", "combine-skip")
+    }
+    rows |= {"uni-skip": aae.ROWS["uni-skip"], "SIF": aae.ROWS["SIF"]}
+
+    def count(rows):
+        return bench.Bench(None, {}, TINY, None, None, rows=rows)._trainings()
+
+    assert count(rows) == 2  # those of combine-CNN are other rows; others are only computed if they are named
+    del rows["composite-CNN"]
+    assert count(rows) == 2
+    rows["combine-skip"] = replace(rows["combine-skip"], asked=False)
+    assert count(rows) == 4
+
+
 def test_attention_to_the_mean(done):
     report, out = done
     (result,) = report.of("mean-max AAE")
@@ -377,9 +393,7 @@ def test_minutes_make_steps_of_a_measured_time(folder, vectors, tmp_path, monkey
 
     monkeypatch.setattr(se.MeanMaxAAE, "fit", watched)
     size = replace(TINY, steps=None, minutes=None)
-    report = reproduce(
-        folder, vectors, out, rows=["mean-aae"], minutes=(len(TRAINED) + 2) * 0.3 / 60, size=size
-    )
+    report = reproduce(folder, vectors, out, rows=["mean-aae"], minutes=len(TRAINED) * 0.3 / 60, size=size)
     plan = seen["plan"]
     assert seen[3] is None  # the probe
     assert plan["steps"] == max(10, int(0.3 / plan["seconds_a_step"]))

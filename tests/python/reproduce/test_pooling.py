@@ -316,7 +316,7 @@ def test_validation_chooses_the_penaltys_weight(folder, tmp_path):
     encoder = se.load(tmp_path / "out" / "encoders" / result["encoder"])
     assert encoder.get_params()["mu"] == result["config"]["mu"]
     assert not any("tried" in result for result in report.of(MAX))
-    assert f"| {ATTENTION_PENALTY} | {best.removeprefix('mu ')} |" in report.markdown()
+    assert f"| {ATTENTION_PENALTY}, seed 1 | {best.removeprefix('mu ')} |" in report.markdown()
 
 
 def test_students_are_evaluated_by_their_predicted_embeddings(folder, tmp_path):

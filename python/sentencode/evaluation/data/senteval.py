@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, Protocol
@@ -102,13 +103,11 @@ def load_task(
     folder = _folder(as_path(data), source.folder)
     names = _split_names(name, source, splits)
     _check_files(source, folder, names)
-    try:
-        contents, classes = source.read(folder, names, whole=True)
-        partial = False
-    except FormatError:
-        if not partial:
-            raise
-        contents, classes = source.read(folder, names, whole=False)
+    read = None
+    if partial:
+        with suppress(FormatError):  # files that are whole are not partial
+            read, partial = source.read(folder, names, whole=True), False
+    contents, classes = read or source.read(folder, names, whole=not partial)
     return Task(name, {split: contents[split] for split in names}, source.kind, classes, partial)
 
 

@@ -149,7 +149,7 @@ def protocol_named(protocol: str | Protocol, **options: Any) -> Protocol:
         protocol = PROTOCOLS[protocol]
     if not options:
         return protocol
-    parts: tuple[Any, ...] = (protocol, protocol.classifier, protocol.ranking)
+    parts = _parts(protocol)
     names = [["folds", "seeds", "similarity"], *([f.name for f in fields(part)] for part in parts[1:])]
     known = [*dict.fromkeys(name for of_part in names for name in of_part)]
     for option in options:
@@ -167,13 +167,16 @@ def protocol_named(protocol: str | Protocol, **options: Any) -> Protocol:
         classifier=replace(parts[1], **classifier),
         ranking=replace(protocol.ranking, **ranking),
     )
-    # The same options have the same name, in whatever order and with or without defaults.
-    others = [
-        f"{name}={_shown(options[name])}"
-        for name in known
-        if name in options
-        and any(
-            getattr(part, name) != options[name] for part, of in zip(parts, names, strict=True) if name in of
-        )
-    ]
-    return replace(changed, name=", ".join([protocol.name, *others]))
+    # Equal protocols have equal names, whatever the order of the options.
+    base = PROTOCOLS.get(protocol.name.partition(",")[0], protocol)
+    if type(base.classifier) is not type(protocol.classifier):
+        base = protocol
+    others: dict[str, Any] = {}
+    for of_part, new, old in zip(names, _parts(changed), _parts(base), strict=True):
+        others |= {name: getattr(new, name) for name in of_part if getattr(new, name) != getattr(old, name)}
+    shown = (f"{name}={_shown(others[name])}" for name in known if name in others)
+    return replace(changed, name=", ".join([base.name, *shown]))
+
+
+def _parts(protocol: Protocol) -> tuple[Any, ...]:
+    return protocol, protocol.classifier, protocol.ranking

@@ -11,7 +11,7 @@ from ..metrics.results import TaskResult
 from ..statistics.comparison import Compared, by_holm, row_of, rows_of_task
 from .averages import averages_compared
 from .base import BaseReport
-from .measures import PERCENT, Measure
+from .measures import Measure
 
 __all__ = ["Ranked", "against_best", "by_score", "ranked_averages", "tied_with_best"]
 
@@ -58,15 +58,16 @@ def tied_with_best(reports: Sequence[BaseReport], columns: Sequence[Measure]) ->
             names = [name for name in values if all(name in comparable.get(t, ()) for t in column.tasks)]
             sides = [{task: by_name[name][task] for task in column.tasks} for name in names]
             averages = ranked_averages(names, sides, options) if len(names) > 1 else {}
-            _, ranked = averages.get(column.task, ("", ()))
+            figure, ranked = averages.get(column.task, ("", ()))
         else:
             names = [name for name in values if by_name[name][column.task].predictions]
-            ranked = _ranked_of_task(names, [by_name[name][column.task] for name in names], options)
+            figure, ranked = _ranked_of_task(names, [by_name[name][column.task] for name in names], options)
             if ranked:
                 comparable[column.task] = set(names)
-        # Accuracies of reports are means over folds, whose sizes may differ by one.
-        tolerance = 1.0 if column.unit == PERCENT else 0.01
-        if any(not math.isclose(values[row.encoder], row.score, abs_tol=tolerance) for row in ranked):
+        # Accuracies of reports are means over folds, which may be of different sizes.
+        if figure != column.figure and any(
+            not math.isclose(values[row.encoder], row.score, abs_tol=0.01) for row in ranked
+        ):
             ranked = ()  # of another score than the column's
         not_worse = {row.encoder for row in ranked if row.tied}
         tied.append(best | not_worse if best & not_worse else best)
@@ -75,13 +76,13 @@ def tied_with_best(reports: Sequence[BaseReport], columns: Sequence[Measure]) ->
 
 def _ranked_of_task(
     names: Sequence[str], results: Sequence[TaskResult], options: dict[str, Any]
-) -> tuple[Ranked, ...]:
-    """The encoders of a task, best first; none if they cannot be compared."""
+) -> tuple[str, tuple[Ranked, ...]]:
+    """What is compared, and the encoders of a task, best first; none if they cannot be compared."""
     try:
         tests = against_best(results, options) if len(results) > 1 else None
     except ValueError:  # the reports are of different examples
-        return ()
-    return () if tests is None else by_score(names, tests, options["confidence"])
+        tests = None
+    return ("", ()) if tests is None else (tests[0].figure, by_score(names, tests, options["confidence"]))
 
 
 def ranked_averages(

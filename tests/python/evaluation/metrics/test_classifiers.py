@@ -531,6 +531,7 @@ def test_protocols():
     assert changed.classifier == Optimum(tolerance=1e-3)
     assert protocol_named("optimum", folds=7, tolerance=1e-3, seeds=1) == changed  # in any order
     assert protocol_named("optimum", folds=10).name == "optimum"
+    assert protocol_named(changed, folds=10, tolerance=1e-5) == PROTOCOLS["optimum"]
     with pytest.raises(ValueError, match="no protocol is named 'best'; there are optimum, fast"):
         protocol_named("best")
     with pytest.raises(
