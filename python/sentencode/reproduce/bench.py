@@ -240,7 +240,7 @@ class Bench:
                 show_progress_bar=self.show,
             )
             encoder.save(without_link(saved))
-            shutil.rmtree(self.folder / "work" / label, ignore_errors=True)  # or another process has done it
+            shutil.rmtree(self.folder / "work" / label, ignore_errors=True)  # or another process did
         return load(saved), History.from_csv(log)
 
     def _curve_log(self, row: Row, label: str, seed: int, names: Sequence[str]) -> CurveLog:

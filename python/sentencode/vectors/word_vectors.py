@@ -419,7 +419,7 @@ class WordVectors(Lookup):
             warnings.warn(
                 "WordVectors.distill: Average(vectors) chooses another tokenizer than the student's, "
                 f"{student.tokenizer!r}, so its embeddings differ; take "
-                "sentencode.distill.distill(...).encoder, which has it, or pass it to Average",
+                "sentencode.distill.distill(...).encoder, or pass tokenizer= to Average",
                 UserWarning,
                 stacklevel=2,
             )

@@ -100,9 +100,8 @@ def load_tsv_task(
         raise ValueError("files must name at least one file")
     kind = _kind(question, paths)
     table = _PAIRS if kind.pairs else _SENTENCES
-    labels = Scores() if kind.question == "similarity" else Classes()
-    if kind.question == "duplicates":
-        labels = Classes(("0", "1"))
+    known = ("0", "1") if kind.question == "duplicates" else ()
+    labels = Scores() if kind.question == "similarity" else Classes(known)
     for path in paths.values():
         check_header(path, read_lines(path)[0])
     first = _UNTRAINED.get(question, ("train", "dev", "test"))
