@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import shutil
 import statistics
@@ -113,7 +114,7 @@ class Bench:
             assert row.make is not None
             encoder = row.make(self.vectors)
             if row.fitted:
-                encoder.fit(self._examples(row)[0][0], show_progress_bar=self.show)
+                encoder.fit(self._sentences(row), show_progress_bar=self.show)
         labels = self.labels(row)
         if row.kind:
             result |= self._network_results(encoder, row, seed)
@@ -286,6 +287,14 @@ class Bench:
         if isinstance(corpus, Labels):
             return tuple(corpus.train), tuple(corpus.valid)
         return corpus[:1], corpus[1]
+
+    def _sentences(self, row: Row) -> Any:
+        """The training sentences of a fitted row."""
+        sentences, most = self._examples(row)[0][0], self.size.sampled_sentences
+        if row.fitted != "sample" or most is None:
+            return sentences
+        count = sum(1 for _ in sentences)
+        return list(itertools.islice(sentences, 0, None, -(-count // most)))
 
     def _corpus(self, row: Row) -> Any:
         if row.corpus in self.corpora:

@@ -140,7 +140,7 @@ def paragraph_vec(mode: Literal["dbow", "dm"]) -> Row:
         _check_gensim()
         return ParagraphVec(mode)
 
-    return Row(trained=False, make=make, fitted=True)
+    return Row(trained=False, make=make, fitted="sample")
 
 
 def average_of_first(count: int) -> Row:

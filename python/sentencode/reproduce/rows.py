@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -47,6 +47,7 @@ class Size:
         minutes: Training time of all rows together, in equal parts. None: `steps` count.
         word_dim: Dimension that word vectors are reduced to. None: they are not reduced.
         valid_sentences: Largest number of validation sentences.
+        sampled_sentences: Training sentences of rows that are `fitted` to a sample. None: all.
         probe: Number of steps whose time is measured to derive the number of steps from `minutes`.
     """
 
@@ -57,6 +58,7 @@ class Size:
     minutes: float | None = None
     word_dim: int | None = None
     valid_sentences: int = 4000
+    sampled_sentences: int | None = None
     probe: int = 40
 
     def limited(self, minutes: float | None, steps: int | None) -> Size:
@@ -91,7 +93,7 @@ class Row:
         sized: Constructor argument -> attribute of the `Size`.
         trained: Whether the encoder is trained.
         make: Makes an encoder without a network from word vectors.
-        fitted: Whether that encoder is fitted to the training sentences.
+        fitted: Whether that encoder is fitted to all training sentences, or to an evenly spaced "sample".
         normalize: Preset -> value of `encode(..., normalize=)` in the evaluation.
         corpus: Corpus that the encoder is trained on; "" for the common one.
         printed: The paper's name of the row, where that is another one.
@@ -110,7 +112,7 @@ class Row:
     sized: Mapping[str, str] = field(default_factory=lambda: {"hidden": "hidden"})
     trained: bool = True
     make: Callable[[Any], Any] | None = None
-    fitted: bool = False
+    fitted: bool | Literal["sample"] = False
     normalize: Mapping[str, str] = field(default_factory=dict)
     corpus: str = ""
     printed: str = ""

@@ -21,6 +21,7 @@ from sentencode.cli import main
 from sentencode.evaluation import published
 from sentencode.reproduce import rnn_cnn
 from sentencode.reproduce.bench import _few_in_order
+from sentencode.reproduce.controls import AverageOfWord2vec
 from sentencode.text.corpus import Corpus
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -32,6 +33,7 @@ TINY = rnn_cnn.Size(
     steps=3,
     word_dim=4,
     valid_sentences=10,
+    sampled_sentences=20,
 )
 ASKED = [*rnn_cnn._TABLE_1, "small RNN-CNN, reviews", "large RNN-CNN", "skip-thoughts", "FastSent+AE"]
 ASKED += ["mean-max AAE", "SIF", "skip-thoughts, combined", "skip-thoughts, layer norm"]
@@ -111,12 +113,30 @@ def test_controls_have_the_width_and_the_pooling_of_trained_rows(done):
             assert shape(row) in shapes
 
 
+def storing(fit, fitted):
+    """`fit`, which stores the sentences that it gets under the name of the class."""
+
+    def fit_and_store(self, sentences, **options):
+        fitted[type(self).__name__] = list(sentences)
+        return fit(self, sentences, **options)
+
+    return fit_and_store
+
+
 def test_other_encoders_of_table_2(folder, tmp_path, monkeypatch):
     monkeypatch.setenv("WNSEARCHDIR", str(tmp_path / "none"))
     se.Average(word_vectors()).save(tmp_path / "infersent.sentencode")
     rows = ["ParagraphVec", "word2vec", "DictRep", "InferSent"]
     options = {"rows": rows, "tables": ["2"], "infersent": tmp_path / "infersent.sentencode"}
+    fitted = {}
+    for encoder in (se.ParagraphVec, AverageOfWord2vec):
+        monkeypatch.setattr(encoder, "fit", storing(encoder.fit, fitted))
     report = reproduce(folder, tmp_path / "out", sampled_words=5, **options)
+    everything = list(Corpus.from_files([folder / "books.txt"]))
+    assert fitted == {
+        "ParagraphVec": everything[:: -(-len(everything) // 20)],
+        "AverageOfWord2vec": everything,
+    }
     assert report.settings["size"]["training"]["sampled_words"] == 5
     assert [result["row"] for result in report.results if "missing" in result] == ["DictRep"]
     for name in ("ParagraphVec", "word2vec BOW", "InferSent (SNLI)"):
