@@ -176,6 +176,23 @@ def checked_rows(name: str, values: Any) -> npt.NDArray[np.float32]:
     return np.atleast_2d(np.ascontiguousarray(array, dtype=np.float32))
 
 
+def check_independent(owner: str, encoder: Any) -> None:
+    """Check that an embedding depends on its sentence only.
+
+    Args:
+        owner: What requires it, for the message.
+        encoder: An encoder.
+
+    Raises:
+        ValueError: It depends on the other sentences of a call.
+    """
+    if getattr(encoder, "statistics", None) == "evaluated":
+        raise ValueError(
+            f"{owner}: {type(encoder).__name__} has statistics='evaluated', so its embeddings depend on the "
+            "other sentences of a call; use 'fit'"
+        )
+
+
 def array_of(tensor: Any) -> npt.NDArray[Any]:
     """A PyTorch tensor as an array; bfloat16, which NumPy lacks, as float32."""
     tensor = tensor.detach().cpu()

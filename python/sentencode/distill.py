@@ -81,12 +81,13 @@ def hub_name(teacher: Any) -> str | None:
     return name if isinstance(name, str) and _HUB_NAME.fullmatch(name) else None
 
 
-def teacher_named(name: str, *, bfloat16: bool = False) -> Any:
+def teacher_named(name: str, *, bfloat16: bool = False, trust_tokenizer: bool = False) -> Any:
     """Load a saved encoder, or a model of sentence-transformers.
 
     Args:
         name: Path of a saved encoder; folder of a model, or its name on the Hugging Face Hub.
         bfloat16: Computes in bfloat16; only for models of sentence-transformers.
+        trust_tokenizer: As for `sentencode.load`.
 
     Raises:
         ImportError: There is no such file, and sentence-transformers is not installed.
@@ -101,11 +102,11 @@ def teacher_named(name: str, *, bfloat16: bool = False) -> Any:
             raise ValueError(
                 f"{name}: bfloat16 is for models of sentence-transformers, not for saved encoders"
             )
-        return load(path)
+        return load(path, trust_tokenizer=trust_tokenizer)
     found = "there is no such file"
     if path.is_dir() and not bfloat16:
         try:
-            return load(path)  # a static model
+            return load(path, trust_tokenizer=trust_tokenizer)  # a static model
         except FormatError as error:
             found = str(error).removeprefix(f"{path}: ")
     try:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy.typing as npt
 
+from .checks import check_independent
 from .search import similarity, similarity_pairwise
 
 __all__ = ["Model", "model"]
@@ -39,11 +40,7 @@ def model(encoder: Any, name: str | None = None, revision: str | None = None) ->
     """
     if getattr(encoder, "fitted", True) is False:
         encoder._check_fitted()
-    if getattr(encoder, "statistics", None) == "evaluated":
-        raise ValueError(
-            f"mteb.model: {type(encoder).__name__} with statistics='evaluated' learns from all sentences "
-            "of a call, and mteb passes parts of a task; use 'fit'"
-        )
+    check_independent("mteb.model", encoder)
     return Model(encoder, name or f"sentencode/{type(encoder).__name__}", revision)
 
 

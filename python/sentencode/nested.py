@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
+from .checks import check_independent
 from .encoder import Encoder
 from .errors import FormatError
 from .tensor_file import Tensors, read_tensors, write_tensors
@@ -32,11 +33,7 @@ def check_inner(encoder: Any, name: str) -> None:
     """
     if not isinstance(encoder, Encoder):
         raise TypeError(f"{name} must be an encoder of sentencode, got a {type(encoder).__name__}")
-    if getattr(encoder, "statistics", None) == "evaluated":
-        raise ValueError(
-            f"{name} has statistics='evaluated', so its embeddings depend on the other sentences of a call; "
-            "use 'fit'"
-        )
+    check_independent(name, encoder)
 
 
 def write_nested(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pickle
+import struct
+import sys
 from collections.abc import Collection, Sequence
 from functools import partial
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +65,15 @@ class PickledArray:
         return array
 
 
+def _of_buffer(content: Any, dtype: Any, shape: Any, order: str, *others: Any) -> PickledArray:
+    """The array that `numpy.core.numeric._frombuffer` makes, as NumPy writes it with protocol 5."""
+    if order not in ("C", "F"):
+        raise pickle.UnpicklingError(f"an array in the order {order!r}, expected 'C' or 'F'")
+    array = PickledArray()
+    array.__setstate__((1, shape, dtype, order == "F", content))
+    return array
+
+
 class PickledObject:
     """The attributes of an object in a pickle."""
 
@@ -104,6 +115,8 @@ class _Unpickler(pickle._Unpickler):
         self._allowed: dict[str, Any] = {
             "numpy.core.multiarray._reconstruct": PickledArray,
             "numpy._core.multiarray._reconstruct": PickledArray,
+            "numpy.core.numeric._frombuffer": _of_buffer,
+            "numpy._core.numeric._frombuffer": _of_buffer,
             "numpy.ndarray": PickledArray,
             "numpy.dtype": partial(_Dtype, kinds),
             "_codecs.encode": _encode,
@@ -111,6 +124,16 @@ class _Unpickler(pickle._Unpickler):
             "builtins.frozenset": frozenset,
             **dict.fromkeys(classes, PickledObject),
         }
+
+    def _load_bytearray8(self: Any) -> None:
+        """Reads the bytes first: the base class fills a bytearray of the claimed length, which may be huge."""
+        (length,) = struct.unpack("<Q", self.read(8))
+        self.append(bytearray(self.read(min(length, sys.maxsize))))
+
+    dispatch: ClassVar[dict[int, Any]] = {
+        **pickle._Unpickler.dispatch,
+        pickle.BYTEARRAY8[0]: _load_bytearray8,
+    }
 
     def find_class(self, module: str, name: str) -> Any:
         try:

@@ -23,13 +23,14 @@ def quantize_embeddings(
     ranges: npt.ArrayLike | None = None,
     calibration_embeddings: Any = None,
 ) -> npt.NDArray[Any]:
-    """Return embeddings in another precision, byte for byte as in sentence-transformers.
+    """Return embeddings in another precision, byte for byte as in sentence-transformers 6.2.
 
     "int8" and "uint8" divide the range of each dimension into 256 steps. "binary" and "ubinary" store one bit
     for each dimension, whether it is positive, packed into int8 or uint8.
 
-    sentence-transformers uses the ranges of the embeddings themselves if it gets no others. Rows of
-    two calls then have different scales and must not be compared, so this function requires ranges.
+    Its releases before July 2026 truncate int8 towards zero, and values outside the ranges wrap around.
+    It uses the ranges of the embeddings themselves if it gets no others. Rows of two calls then have
+    different scales and must not be compared, so this function requires ranges.
 
     Args:
         embeddings: [n, dim], or one [dim]: an array or a tensor.

@@ -6,6 +6,7 @@ import functools
 from pathlib import Path
 from typing import Any
 
+from .checks import check_independent
 from .files import without_link
 
 __all__ = ["model"]
@@ -32,6 +33,7 @@ def model(encoder: Any, *layers: Any) -> Any:
     Raises:
         ImportError: sentence-transformers is not installed.
         NotFittedError: The encoder is not fitted.
+        ValueError: Its embeddings depend on the other sentences of a call.
 
     Example:
         >>> import sentencode as se
@@ -40,6 +42,7 @@ def model(encoder: Any, *layers: Any) -> Any:
         >>> model = se.sentence_transformers.model(sif, Dense(sif.dim, 64))  # doctest: +SKIP
     """
     encoder._check_fitted()
+    check_independent("sentence_transformers.model", encoder)
     _import()
     from sentence_transformers import SentenceTransformer
 

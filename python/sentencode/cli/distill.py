@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from . import sources
-from .options import add_options, add_output_options, add_storage
+from .options import TRUST, add_options, add_output_options, add_storage
 
 __all__ = ["EXAMPLE", "HELP", "NAME", "add_arguments", "run"]
 
@@ -56,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "--penalty LAMBDA": (float, "(default: chosen on held-out sentences)"),
             "--keep-case": (False, "do not lower-case"),
             "--cache FOLDER": (str, "cache folder of the teacher's embeddings"),
+            **TRUST,
         },
     )
     add_storage(parser, "float32", "float32")
@@ -79,7 +80,9 @@ def run(options: argparse.Namespace) -> None:
     corpus: Any = Corpus.from_files(options.sentences)
     if options.limit is not None:
         corpus = list(islice(corpus, checked_int("--limit", options.limit, 1)))
-    teacher = teacher_named(options.teacher, bfloat16=options.bfloat16)
+    teacher = teacher_named(
+        options.teacher, bfloat16=options.bfloat16, trust_tokenizer=options.trust_tokenizer
+    )
     distilled = distill(
         teacher,
         corpus,

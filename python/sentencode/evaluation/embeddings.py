@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..encoder_rows import DegenerateEncoderError, Embeddings, EncoderRows, has_own_tokenizer
-from ..text.tokenizer import chosen_tokenizer
+from ..text.tokenizer import chosen_tokenizer, lowercased
 from ..vectors import WordVectors
 from ..whitening import Whitening
 from .data import Task
@@ -109,7 +109,8 @@ class Embedder(EncoderRows):
         if tokenize.split == "punctuation" or not self._as_tokens(tokenized):  # it splits tokens further
             sentences = [" ".join(tokens) for tokens in tokenize(sentences)]
         counts = Counter(token for sentence in sentences for token in sentence.split())
-        missing = sum(n for token, n in counts.items() if (token.lower() if lower else token) not in vectors)
+        tokens = lowercased(list(counts)) if lower else counts
+        missing = sum(n for token, n in zip(tokens, counts.values(), strict=True) if token not in vectors)
         return missing / max(1, counts.total())
 
     def _remember(self, sentences: list[str], embeddings: Embeddings) -> None:

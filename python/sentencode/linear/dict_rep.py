@@ -11,7 +11,7 @@ import numpy.typing as npt
 from .. import _core
 from ..checks import checked_words
 from ..text.sides import sides_of
-from ..text.tokenizer import Tokenizer
+from ..text.tokenizer import Tokenizer, lowercased
 from ..vectors import Vectors, WordVectors
 from .base import LinearEncoder
 from .table_training import Trial
@@ -126,7 +126,7 @@ class DictRep(LinearEncoder):
             raise ValueError(f"DictRep: {len(definitions)} definitions, but {len(words)} words in y")
         trained = _Trained(head="RowRegression", normalize=False, **self.get_params(deep=False))
         table = trained._word_vectors
-        spelled = [word if table.cased else word.lower() for word in words]
+        spelled = words if table.cased else lowercased(words)
         known = [i for i, word in enumerate(spelled) if word in table]
         if not known:
             raise ValueError(

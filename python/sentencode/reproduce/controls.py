@@ -15,6 +15,7 @@ from ..linear import SIF, Average, DictRep
 from ..paragraph_vec import ParagraphVec
 from ..saved import load
 from ..text.definitions import definitions
+from ..text.tokenizer import lowercased
 from ..vectors import WordVectors
 from .evaluator import Adapted
 from .rows import NotAvailableError, Row
@@ -56,7 +57,7 @@ class MeanMaxOfWords:
         return embeddings
 
     def _words(self, tokens: Sequence[str]) -> Sequence[str]:
-        return tokens if self.vectors.cased else [token.lower() for token in tokens]
+        return tokens if self.vectors.cased else lowercased(tokens)
 
 
 class Projection:

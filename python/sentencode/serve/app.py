@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from .. import _core
 from .._extras import require
-from ..checks import checked_int
+from ..checks import check_independent, checked_int
 from ..encoder import Encoder
 from ..sizes import bytes_of
 from .metrics import Metrics
@@ -81,12 +81,12 @@ class App:
     ) -> None:
         require("orjson", "serve")
         encoder._check_fitted()
-        if getattr(encoder, "statistics", None) == "evaluated":
-            raise ValueError("App: embeddings of statistics='evaluated' would depend on other requests")
+        check_independent("App", encoder)
         self.encoder, self.name, self.normalize, self.metrics = encoder, name, normalize, Metrics()
-        if isinstance(keys, str) or "" in (keys := list(keys)):
+        keys = [""] if isinstance(keys, str) else list(keys)
+        if any(not key or key != key.strip() for key in keys):
             raise ValueError(
-                "App: keys must be a list of nonempty strings"
+                "App: keys must be a list of nonempty strings that neither begin nor end with white space"
             )  # without the value: it is secret
         self._keys = [key.encode() for key in keys]
         self._max_body = bytes_of("max_body", max_body)

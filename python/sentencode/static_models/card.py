@@ -128,10 +128,15 @@ def model_card(facts: Mapping[str, Any], library: str, table: Mapping[str, Any],
 def _sections(facts: Mapping[str, Any]) -> Iterator[str]:
     for key in ("teacher", "sentences", "scores", "limits", "license"):
         if key == "scores" and facts.get(key):
-            rows = [f"| {task} | {_score(score)} |" for task, score in facts[key].items()]
+            rows = [f"| {_cell(task)} | {_score(score)} |" for task, score in facts[key].items()]
             yield "\n".join([f"## {FACTS[key]}", "", "| task | score |", "| --- | --- |", *rows])
         elif key in facts and key != "scores":
             yield f"## {FACTS[key]}\n\n{facts[key]}"
+
+
+def _cell(text: str) -> str:
+    """A text as a cell of a table in Markdown."""
+    return " ".join(text.split()).replace("|", r"\|")
 
 
 def _score(score: Any) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from ..text.tokenizer import lowercased
 from .folded import Floats, Folded, Format
 
 __all__ = ["subword_rows"]
@@ -23,7 +24,7 @@ def subword_rows(encoder: Folded, form: Format) -> tuple[dict[str, Any], Floats]
     assert subwords is not None
     tokens = subwords.tokens
     found = dict(zip(encoder.words, encoder.rows, strict=True))
-    names = [token.lower() for token in tokens] if encoder.lowercase else tokens
+    names = lowercased(tokens) if encoder.lowercase else tokens
     rows = np.zeros((len(tokens), encoder.rows.shape[1]), np.float32)
     skipped = []  # tokens that the encoder does not count
     for i, name in enumerate(names):

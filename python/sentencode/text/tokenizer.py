@@ -19,7 +19,7 @@ from . import hugging_face
 from .inputs import Batch, is_single, to_batch
 from .tokenizer_json import rust_errors
 
-__all__ = ["Tokenizer", "chosen_tokenizer"]
+__all__ = ["Tokenizer", "chosen_tokenizer", "lowercased"]
 
 _BUILT_IN = ("words", "punctuation", "whitespace")
 _NO_LIMITS: dict[str, Any] = {"keep_unknown": True, "max_tokens": 0, "max_characters": 0}
@@ -47,9 +47,9 @@ class Tokenizer:
         name: Name under which a callable is saved, if it cannot be imported by its own name.
             `sentencode.load` does not import names in files unless it is asked to.
         keep_unknown: Whether to keep tokens such as `[UNK]`, which stand for unknown text. This and the
-            limits can be given for `"subwords"` only.
-        max_tokens: Maximum of tokens of a text, unknown ones included; 0: no limit.
-        max_characters: Maximum of characters of a text that are read; 0: no limit.
+            limits can be given for `"subwords"` only. None: as `split`, if that is a `Tokenizer`, else yes.
+        max_tokens: Maximum of tokens of a text, unknown ones included; 0: no limit. None: as `split`, or 0.
+        max_characters: Maximum of characters of a text that are read; 0: no limit. None: as `split`, or 0.
 
     Example:
         >>> Tokenizer("whitespace", lowercase=True)("A man plays .")
@@ -75,20 +75,20 @@ class Tokenizer:
         lowercase: bool | Literal["auto"] = "auto",
         invalid: Literal["replace", "refuse"] = "replace",
         name: str = "",
-        keep_unknown: bool = True,
-        max_tokens: int = 0,
-        max_characters: int = 0,
+        keep_unknown: bool | None = None,
+        max_tokens: int | None = None,
+        max_characters: int | None = None,
     ) -> None:
-        options = _checked_limits(keep_unknown, max_tokens, max_characters)
+        limits = dict(zip(_NO_LIMITS, (keep_unknown, max_tokens, max_characters), strict=True))
+        limits = {name: value for name, value in limits.items() if value is not None}
+        options = _checked_limits(**{**_NO_LIMITS, **limits})
         external = tokenize = subwords = None
         why = f"its split is {split!r:.40}"  # why it is not in the core
         if isinstance(split, Tokenizer):
             external, subwords, tokenize = split._external, split._subwords, split._tokenize
             name, split = name or split._name, split._split
-            if subwords is not None and options == _NO_LIMITS:
-                options = _options_of(subwords)
-            elif subwords is not None:
-                subwords = subwords.with_options(**options)
+            if subwords is not None and limits:
+                subwords = subwords.with_options(**{**_options_of(subwords), **limits})
         elif not isinstance(split, str) or split not in _BUILT_IN:
             source, name = (_load(split), split) if isinstance(split, str) else (split, name)
             core = hugging_face.subwords_of(source, options)
@@ -387,6 +387,15 @@ class Tokenizer:
         options += [f"{name}={value!r}" for name, value in limits if value != _NO_LIMITS[name]]
         split = repr(self._name) if self._name else f"<{len(self._subwords)} subwords>"
         return f"Tokenizer({', '.join([split, *options])})"
+
+
+def lowercased(words: Sequence[str]) -> list[str]:
+    """Return words in lower case, as tokenizers do it: one code point for one, where `str.lower` differs.
+
+    Args:
+        words: Words.
+    """
+    return Tokenizer("whitespace", lowercase=True)([list(words)])[0]
 
 
 def chosen_tokenizer(owner: str, tokenizer: Any, lowercase: Any, *, compounds: bool) -> Tokenizer:

@@ -19,7 +19,7 @@ from ..cache import cache_dir, limit_cache
 from ..checks import checked_bool, checked_int, checked_str
 from ..files import make_folder
 from ..text.inputs import Progress
-from ..text.tokenizer import Tokenizer
+from ..text.tokenizer import Tokenizer, lowercased
 from ..text.vocabulary import Vocabulary
 from .example_source import ExampleSource, Labels, description, field_names
 
@@ -368,7 +368,7 @@ def _for_field(what: str, value: Any, field: str) -> Any:
 def _tokenizer(argument: Any, vocabulary: Any) -> tuple[Tokenizer, _core.Tokenizer]:
     tokenizer = argument if isinstance(argument, Tokenizer) else Tokenizer(argument)
     auto = tokenizer.lowercase == "auto"
-    lower = auto and isinstance(vocabulary, Vocabulary) and all(w == w.lower() for w in vocabulary)
+    lower = auto and isinstance(vocabulary, Vocabulary) and lowercased(list(vocabulary)) == list(vocabulary)
     return tokenizer, tokenizer.core(lowercase=lower)
 
 

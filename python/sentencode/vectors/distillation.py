@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..checks import checked_float, checked_int, checked_smoothing
+from ..checks import check_independent, checked_float, checked_int, checked_smoothing
 from ..encoder_rows import Embeddings, EncoderRows, cache_folder
 from ..errors import FormatError, ZeroRowsWarning
 from ..files import read_archive, whole_file
@@ -282,6 +282,7 @@ def _texts(sentences: Any) -> list[str]:
 
 
 def _embedder(teacher: Any, cache: Any, texts: list[str]) -> EncoderRows:
+    check_independent("distill: the teacher", teacher)
     folder = cache_folder(cache, "teachers")
     embedder = EncoderRows(teacher, cache=folder, tokens=False, varied=False)
     if folder is not None and embedder.key is None:

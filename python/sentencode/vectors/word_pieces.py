@@ -38,7 +38,7 @@ def piece_tokenizer(teacher: Any) -> Tokenizer:
     """
     own = getattr(teacher, "tokenizer_", None)
     if isinstance(own, Tokenizer) and own.subwords is not None:
-        return Tokenizer(own, lowercase=False, keep_unknown=False)
+        return Tokenizer(own, lowercase=False, keep_unknown=False, max_tokens=0, max_characters=0)
     tokenizer = getattr(teacher, "tokenizer", None)
     backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
     if backend is None or not hasattr(backend, "to_str"):
@@ -74,8 +74,11 @@ def with_words(tokenizer: Tokenizer, words: Sequence[str]) -> Tokenizer:
     kind = content["model"]["type"]
     if kind != "WordPiece":
         raise NotImplementedError(f"words='both': the teacher's tokenizer is {kind}, expected WordPiece")
+    pieces = dict(content["model"]["vocab"])
+    for token in content.get("added_tokens") or []:  # new ids must not be those of tokens that are no pieces
+        pieces.setdefault(token["content"], tokenizer.subwords.id(token["content"]))
     for _ in range(2):  # first with all words, to see which are changed
-        vocabulary = dict(content["model"]["vocab"])
+        vocabulary = dict(pieces)
         for i, word in enumerate(word for word in words if word not in vocabulary):
             vocabulary[word] = len(tokenizer.subwords) + i
         model = {**content["model"], "vocab": vocabulary}

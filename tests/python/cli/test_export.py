@@ -79,10 +79,13 @@ def test_tokenizers_of_unbounded_time_require_trust(tmp_path, fails, capsys):
     (tmp_path / "mine.tsv").write_text("".join(f"{i}\tthe\t{w}\n" for i, w in enumerate(["cat", "dog", "a"])))
     encode = ["encode", "--encoder", str(folder), str(tmp_path / "in.txt")]
     evaluate = ["evaluate", "--encoder", str(folder), "--tsv", f"similarity={tmp_path / 'mine.tsv'}"]
+    (tmp_path / "text.txt").write_text("".join(f"the {w} and the dog\n" for w in ("cat", "dog", "a") * 9))
+    sentences = ["--sentences", str(tmp_path / "text.txt"), "--words", "words", "--penalty", "0.1"]
     commands = [
         [*encode, str(tmp_path / "rows.npy"), "--quiet"],
         [*encode, "--output", str(tmp_path / "rows"), "--quiet"],
         [*evaluate, "--quiet", "--resamples", "10"],
+        ["distill", str(folder), *sentences, "--out", str(tmp_path / "student"), "--quiet"],
     ]
     for command in commands:
         fails(command, "trust_tokenizer=True")

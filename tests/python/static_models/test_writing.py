@@ -193,13 +193,26 @@ def test_folders_appear_completely(vectors, tmp_path, monkeypatch):
         encoder.export(tmp_path / "file", overwrite=True)
 
 
+def test_exported_tokens_are_lower_cased_as_those_of_texts(tmp_path):
+    tokens = ["ΑΣ", "ασ", "ας", "İ", "i"]  # Python's lower case of ΑΣ is ας, that of İ has two code points
+    vocabulary = {token: i for i, token in enumerate(["[UNK]", *tokens])}
+    model = {"type": "WordLevel", "unk_token": "[UNK]", "vocab": vocabulary}
+    content = tokenizer_json(normalizer=None, pre_tokenizer={"type": "WhitespaceSplit"}, model=model)
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content))
+    split = se.Tokenizer(f"hf:{tmp_path / 'tokenizer.json'}", lowercase=True, keep_unknown=False)
+    table = se.WordVectors.from_array(["ασ", "ας", "i"], np.eye(3, dtype=np.float32))
+    encoder = se.Average(table, tokenizer=split, normalize=True)
+    encoder.export(tmp_path / "model")
+    np.testing.assert_array_equal(se.load(tmp_path / "model").encode(tokens), encoder.encode(tokens))
+
+
 def test_the_model_card_has_what_is_known(vectors, tmp_path):
     card = {
         "name": "me/student",
         "license": "mit",
         "language": ["en"],
         "teacher": "all-MiniLM-L6-v2",
-        "scores": {"STSB": (0.81, 0.79, 0.83), "SICK": 0.7},
+        "scores": {"STSB": (0.81, 0.79, 0.83), "SICK": 0.7, "a|b\nc": 1},
         "limits": "English only.",
     }
     se.Average(vectors).export(tmp_path / "model", dtype="int8", card=card)
@@ -209,6 +222,7 @@ def test_the_model_card_has_what_is_known(vectors, tmp_path):
         'base_model: "all-MiniLM-L6-v2"',
         "| STSB | 0.81 (95 % interval 0.79 to 0.83) |",
         "| SICK | 0.7 |",
+        "| a\\|b c | 1 |",
         "3,003 of 20 dimensions, int8",
         "English only.",
         'from_pretrained("me/student")',

@@ -268,6 +268,15 @@ def test_is_a_value_with_its_content():
         assert same(TEXTS) == tokenizer(TEXTS)
     assert se.Tokenizer(tokenizer) == se.Tokenizer(built, max_tokens=7)
     assert se.Tokenizer(tokenizer, max_tokens=2)("a man, a plan") == tokenizer("a man, a plan")[:2]
+    assert se.Tokenizer(tokenizer, max_tokens=0) == se.Tokenizer(built)
+    known = se.Tokenizer(tokenizer, keep_unknown=False)
+    assert known == se.Tokenizer(built, keep_unknown=False, max_tokens=7)
+    assert se.Tokenizer(known, max_characters=9).to_config().items() >= {
+        ("keep_unknown", False),
+        ("max_tokens", 7),
+        ("max_characters", 9),
+    }
+    assert se.Tokenizer(known, keep_unknown=True) == se.Tokenizer(tokenizer)
     assert repr(tokenizer) == f"Tokenizer(<{len(tokenizer.subwords)} subwords>, lowercase=True, max_tokens=7)"
     assert tokenizer.found_by_name
     with pytest.raises(

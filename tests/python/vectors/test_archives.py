@@ -161,7 +161,7 @@ def keyed():
 
 
 @pytest.mark.parametrize("separate_file", [False, True])
-@pytest.mark.parametrize("protocol", [2, 4])
+@pytest.mark.parametrize("protocol", [2, 4, 5])
 def test_gensim_files(tmp_path, keyed, separate_file, protocol):
     path = tmp_path / "vectors.kv"
     keyed.save(str(path), pickle_protocol=protocol, **({"sep_limit": 0} if separate_file else {}))
@@ -242,11 +242,17 @@ def test_too_large_numbers(tmp_path):
         se.WordVectors.from_dict({"a": [1, 70_000.0]}, storage="float16")
 
 
-def test_a_memo_index_allocates_nothing(tmp_path):
-    """pickle's Unpickler in C allocates 16 bytes for each index up to this one, 8 GB."""
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\x80\x04}r" + (2**29).to_bytes(4, "little") + b".",  # 16 bytes for each index up to this one, in C
+        b"\x80\x05\x96" + (2**33).to_bytes(8, "little") + b".",  # a bytearray
+    ],
+)
+def test_a_large_number_allocates_nothing(tmp_path, content):
     resource = pytest.importorskip("resource")
     path = tmp_path / "huge.kv"
-    path.write_bytes(b"\x80\x04}r" + (2**29).to_bytes(4, "little") + b".")
+    path.write_bytes(content)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(se.FormatError, match=r"huge\.kv"):
         se.WordVectors.load(path, cache=False)

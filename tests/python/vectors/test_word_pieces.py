@@ -37,9 +37,15 @@ def tokenizer_json(kind="WordPiece"):
     }
 
 
-def teacher_of(tmp_path, kind="WordPiece"):
+def teacher_of(tmp_path, kind="WordPiece", added=()):
+    """A teacher; `added` are special tokens that are no pieces of its model, as `add_tokens` adds them."""
     path = tmp_path / f"{kind}.json"
-    path.write_text(json.dumps(tokenizer_json(kind)))
+    content = tokenizer_json(kind)
+    for i, token in enumerate(added):
+        content["added_tokens"].append(
+            {**content["added_tokens"][0], "id": len(PIECES) + i, "content": token}
+        )
+    path.write_text(json.dumps(content))
     rows = np.random.default_rng(4).normal(size=(len(PIECES), 6)).astype(np.float32)
     table = se.WordVectors.from_array(PIECES, rows)
     return se.Average(table, tokenizer=se.Tokenizer(f"hf:{path}"), lowercase=False)
@@ -79,6 +85,28 @@ def test_words_and_pieces(tmp_path):
     with pytest.warns(UserWarning, match="another tokenizer than the student's.* sentencode.distill.distill"):
         vectors = se.WordVectors.distill(teacher_of(tmp_path), SENTENCES, "both", **options)
     assert set(vectors.words) == words
+
+
+def test_words_have_other_ids_than_added_tokens(tmp_path):
+    options = {"max_words": 6, "penalty": 1e-3, "cache": False}
+    students = [
+        distill(teacher_of(tmp_path, added=added), SENTENCES, "both", **options)
+        for added in ((), ("[Q]", "[D]"))
+    ]
+    plain, other = students
+    assert set(other.vectors.words) == {*plain.vectors.words, "[Q]", "[D]"}
+    texts = [*SENTENCES[:7], "[Q] playing cats"]
+    assert other.tokenizer(texts) == [*plain.tokenizer(texts[:-1]), ["[Q]", "playing", "cat", "##s"]]
+    other.encoder.export(tmp_path / "student")
+    np.testing.assert_allclose(
+        se.load(tmp_path / "student").encode(texts), other.encoder.encode(texts), atol=1e-6
+    )
+
+
+def test_a_teacher_whose_embeddings_depend_on_other_sentences(tmp_path):
+    vectors = teacher_of(tmp_path).vectors
+    with pytest.raises(ValueError, match="distill: the teacher: SIF has statistics='evaluated'"):
+        distill(se.SIF(vectors, statistics="evaluated"), SENTENCES, cache=False)
 
 
 def test_teachers_without_pieces(tmp_path):
