@@ -54,7 +54,8 @@ def class_ids(y: Any, classes: list[Any], what: str, others: int | None = None) 
 
 def check_class_weight(weight: Any) -> None:
     """Check a parameter `class_weight`."""
-    if not isinstance(weight, Mapping) and weight not in (None, "balanced"):
+    named = weight is None or (isinstance(weight, str) and weight == "balanced")
+    if not (named or isinstance(weight, Mapping)):
         raise ValueError(f"class_weight must be None, 'balanced' or a dict, got {weight!r:.40}")
 
 

@@ -126,7 +126,7 @@ class _Unpickler(pickle._Unpickler):
         }
 
     def _load_bytearray8(self: Any) -> None:
-        """Reads the bytes first: the base class fills a bytearray of the claimed length, which may be huge."""
+        """Reads the bytes first: the base class fills a bytearray of the claimed length, perhaps huge."""
         (length,) = struct.unpack("<Q", self.read(8))
         self.append(bytearray(self.read(min(length, sys.maxsize))))
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .checks import checked_float, checked_int
-from .core_encoder import is_still
+from .core_encoder import is_still, plain
 from .encoder import Encoder, in_blocks
 from .errors import FormatError
 from .nested import check_inner, read_nested, write_nested
@@ -168,7 +168,7 @@ class Whitening(Encoder):
             UserWarning: The tokenizer of the encoder must be passed to `load`.
         """
         encoder, n_components, damping, _, mean, directions = self._fitted()
-        config = {"n_components": n_components, "damping": damping}
+        config = {"n_components": plain(n_components), "damping": plain(damping)}
         write_nested(path, "Whitening", [encoder], config, {"mean": mean, "directions": directions})
 
     @classmethod

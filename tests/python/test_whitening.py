@@ -88,7 +88,9 @@ def test_is_saved_with_its_encoder(vectors, texts, tmp_path):
     inside = se.Concatenation([se.load(tmp_path / "white"), se.Average(vectors)])
     inside.save(tmp_path / "nested")
     np.testing.assert_array_equal(se.load(tmp_path / "nested").encode(texts), inside.encode(texts))
-    other = se.Whitening(encoder.encoder, n_components=3).fit(texts)
+    other = se.Whitening(encoder.encoder, n_components=np.int64(3), damping=np.float32(0.1)).fit(texts)
+    other.save(tmp_path / "numbers of NumPy")
+    assert se.load(tmp_path / "numbers of NumPy").n_components == 3
     assert other.fingerprint() != encoder.fingerprint()
 
 

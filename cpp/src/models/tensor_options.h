@@ -2,16 +2,14 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "sentencode/error.h"
 #include "sentencode/models/sentence_network.h"
 
 namespace sentencode::models {
 
-/// Device and type of the network's weights.
+/// Device and type of the network's weights; without weights, float32 on the CPU.
 inline at::TensorOptions tensor_options(const SentenceNetwork& network) {
   const training::NamedTensors parameters = network.parameter_tensors();
-  ST_CHECK(!parameters.empty(), InvalidInput, "the network has no parameters");
-  return parameters.front().second.options();
+  return parameters.empty() ? at::TensorOptions(at::kFloat) : parameters.front().second.options();
 }
 
 }  // namespace sentencode::models

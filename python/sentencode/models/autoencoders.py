@@ -218,7 +218,7 @@ class MeanMaxAAE(_LatentAttention):
 
     def _completed(self, settings: dict[str, Any]) -> dict[str, Any]:
         settings = super()._completed(settings)
-        longest = 32 if self.max_length is None else self.max_length
+        longest = 32 if self.max_length is None else checked_int("max_length", self.max_length, 1)
         return {**settings, "places": longest + 2 if self.places is None else self.places}
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import numbers
+import os
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -10,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..checks import checked_bool, checked_float, checked_int
-from ..text.inputs import is_single
+from ..text.corpus import Corpus
+from ..text.inputs import is_single, one_column
 from ..text.tokenizer import Tokenizer
 from ..text.vocabulary import Vocabulary
 from ..vectors import Vectors, WordVectors
@@ -167,7 +170,7 @@ class CompoundNMT(NeuralEncoder):
                 valid = parallel_texts(*valid)
             elif not (
                 valid is None
-                or isinstance(valid, int | float)
+                or isinstance(valid, numbers.Real)
                 or (isinstance(valid, str) and valid == "auto")
             ):
                 raise ValueError("valid must be a tuple of sentences and their translations")
@@ -257,7 +260,7 @@ class CompoundNMT(NeuralEncoder):
             }
         else:
             options |= {"beam": beam, "best": best, "length_penalty": length_penalty}
-        sentences = [sentences] if single else list(sentences)
+        sentences = _listed(sentences)
         pairs = translator.translate(sentences, sample=sample, replace_unknown=replace_unknown, **options)
         translations = [[pair if scores else pair[0] for pair in hypotheses] for hypotheses in pairs]
         returned = [hypotheses[0] for hypotheses in translations] if best == 1 else translations
@@ -282,7 +285,7 @@ class CompoundNMT(NeuralEncoder):
         single = is_single(source)
         if single != is_single(target):
             raise ValueError("source and target must both be one sentence, or both several")
-        source, target = ([source], [target]) if single else (list(source), list(target))
+        source, target = _listed(source, "source"), _listed(target, "target")
         if len(source) != len(target):
             raise ValueError(f"there are {len(source)} sentences and {len(target)} translations")
         log_p, translator = np.full(len(source), np.nan), Translator(self)
@@ -399,9 +402,7 @@ class CompoundNMT(NeuralEncoder):
         least_words = checked_int("least_words", least_words, 1)
         total, count = np.zeros(()), 0
         with self._evaluating():
-            for _, words, x, lengths in read_batches(
-                self, [sentences] if is_single(sentences) else sentences
-            ):
+            for _, words, x, lengths in read_batches(self, _listed(sentences)):
                 weights = self.network.inner_attention(x, lengths).double().cpu().numpy()
                 for row, sentence in zip(weights, words, strict=True):
                     if len(sentence) >= least_words:
@@ -430,3 +431,10 @@ class CompoundNMT(NeuralEncoder):
             ValueError: As in `position_weights`, or if there are not as many axes as heads.
         """
         return draw_positions(self.position_weights(sentences, bins=bins, least_words=least_words), axes)
+
+
+def _listed(sentences: Any, name: str = "sentences") -> list[Any]:
+    """Sentences as a list, also one sentence, those of a column, and the lines of a file."""
+    if isinstance(sentences, os.PathLike):
+        return list(Corpus(sentences, keep_empty=True))
+    return [sentences] if is_single(sentences) else list(one_column(sentences, name))

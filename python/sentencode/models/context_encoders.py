@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
@@ -207,13 +209,17 @@ class _Paragraphs:
         self.length = length
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        longest = 0
-        for document in self.corpus.documents():
-            longest = max(longest, len(document))
-            last = len(document) - self.length
-            for step in range(0, last + self.length - 1 if last >= 0 else 0, self.length - 1):
-                begin = min(step, last)
-                yield tuple(document[begin : begin + self.length])
+        longest = count = 0
+        window: deque[Any] = deque(maxlen=self.length)  # the last sentences of the document
+        for text, begins in itertools.chain(self.corpus.marked(), [(None, True)]):
+            if begins:
+                if count > self.length and (count - 1) % (self.length - 1):
+                    yield tuple(window)
+                longest, count = max(longest, count), 0
+            window.append(text)
+            count += 1
+            if count >= self.length and (count - 1) % (self.length - 1) == 0:
+                yield tuple(window)
         if longest < self.length:
             raise ValueError(
                 f"paragraph_length={self.length}: the longest document has {longest} sentences; "
@@ -228,8 +234,7 @@ class _OneDocument:
         self.corpus = sentences if isinstance(sentences, Corpus) else Corpus(sentences)
 
     def __iter__(self) -> Iterator[Any]:
-        for document in self.corpus.documents():
-            yield from document
+        return iter(self.corpus)
 
 
 class RNNCNN(NeuralEncoder):

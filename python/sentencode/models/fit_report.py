@@ -183,7 +183,7 @@ class FitReport(Callback):
             what = f"validation {metric}" if scores else "training loss"
             _warn(
                 f"{self.name}: stopped while still improving ({what} {gain[0]:.4g}, then {gain[1]:.4g}): "
-                f"give {limit}={2 * settings[limit]}",
+                f"give {limit}={2 * (settings[limit] or 1)}",  # without a limit, there is one epoch
                 StillImprovingWarning,
             )
 
@@ -206,7 +206,7 @@ class FitReport(Callback):
         if trainer.step < trainer.last_step:
             return "max_minutes" if self.settings["max_minutes"] and not trainer.stopped_early else None
         by_steps = self.settings["max_steps"] == trainer.last_step
-        return "max_steps" if by_steps or self.settings["max_epochs"] is None else "max_epochs"
+        return "max_steps" if by_steps else "max_epochs"
 
 
 def _warn(message: str, kind: type[TrainingWarning]) -> None:

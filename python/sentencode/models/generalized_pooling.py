@@ -10,6 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from ..checks import checked_float
 from ..training import Examples
 from ..vectors import WordVectors
 from .attention_pictures import draw_dimensions
@@ -233,7 +234,8 @@ class GeneralizedPooling(NeuralEncoder):
             settings["metric"] = "accuracy" if plain else "loss"
         if given["least_rate"] is None and settings["least_rate"] is not None:
             # The preset's, for its learning rate.
-            settings["least_rate"] *= settings["learning_rate"] / self._presets[self.preset]["learning_rate"]
+            rate = checked_float("learning_rate", settings["learning_rate"], 0)
+            settings["least_rate"] *= rate / self._presets[self.preset]["learning_rate"]
         return settings
 
     def attention(self, sentence: str | Sequence[str]) -> tuple[list[str], Floats]:

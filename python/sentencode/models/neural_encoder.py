@@ -70,8 +70,8 @@ class NeuralEncoder(CoreEncoder):
         min_length: Minimal number of words of a training sentence. Not used with a head.
         max_length: Maximal number of words of a training sentence.
         batch_size: Number of sentences in a batch; "auto": 16 to 128, so that an epoch has about 64 batches.
-        batching: How sentences are put into batches, "equal_length" by default. See
-            `sentencode.training.Batcher`.
+        batching: How sentences are put into batches: "equal_length" (the default), "sorted_buffer",
+            "token_budget" or "plain". See `sentencode.training.Batcher`.
         max_tokens: Maximal number of tokens in a batch, if `batching` is "token_budget".
         label_smoothing: Label smoothing in the training of families that generate words.
         sampled_words: Mean number of words that the softmax of these families samples in training; 0: all.
@@ -281,7 +281,8 @@ class NeuralEncoder(CoreEncoder):
                 "auto": `validation_fraction`, unless `metric` is a function.
             head: Sets the parameter `head`, such as `se.Classifier()`.
             init: A fitted neural encoder whose weights initialise this one's, where name and shape are the
-                same. Word tables are copied word by word; other words keep their own initialisation. The head
+                same. Word tables are copied word by word; other words keep their own initialisation, as do
+                all words of a table that is not trained. The head
                 is copied if both have one of the same kind, shape and labels. `unit_words` is as in `init`
                 if it is None here.
             freeze: Names of weights that are not trained: of a weight, a part of the network ("encoder"), or

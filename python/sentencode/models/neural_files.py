@@ -210,7 +210,7 @@ def pickled_state(encoder: Any) -> dict[str, Any]:
         state["_word_weights"] = model.weights
     if (network := state.get("_network")) is not None:
         # Tensors of a GPU could not be unpickled on a machine without one.
-        state["_network_device"] = str(next(network.parameters()).device)
+        state["_network_device"] = str(next((p.device for p in network.parameters()), "cpu"))
         if state["_network_device"] != "cpu":
             state["_network"] = copy.deepcopy(network).cpu()
             if (head := state.get("_trained_head")) is not None:

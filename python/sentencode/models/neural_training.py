@@ -14,6 +14,7 @@ import numpy as np
 
 from ..checks import checked_bool, checked_float, checked_int, checked_str
 from ..code_digest import code_digest
+from ..core_encoder import is_still
 from ..distributed import communicator as all_processes
 from ..nn.module import CppModule
 from ..progress import progress
@@ -43,6 +44,10 @@ def trained_encoder(
     """A fitted copy of a neural encoder; arguments are those of `NeuralEncoder.fit`."""
     training = encoder._stopped if stop == "now" and checkpoints is None else None
     if training is not None:
+        began = training.encoder.get_params(deep=False)
+        now = {**encoder.get_params(deep=False), "head": began["head"]}  # `fit` may have another head
+        if changed := [name for name, value in began.items() if not is_still(now[name], value)]:
+            raise ValueError(f"stop='now': {', '.join(changed)} changed after Ctrl-C: restore the old values")
         training.finish()
     else:
         fresh = type(encoder)(**encoder.get_params(deep=False))
@@ -235,6 +240,8 @@ class EncoderTraining:
         labelled = task.takes_labels and y is not None and isinstance(self.valid, tuple)
         if task.takes_labels and y is not None and self.valid is not None and not labelled:
             raise TypeError(f"valid must be a tuple (sentences, labels), got a {type(self.valid).__name__}")
+        if labelled and len(self.valid) != 2:
+            raise ValueError(f"valid must be a tuple (sentences, labels), got {len(self.valid)} values")
         valid, labels = self.valid if labelled else (self.valid, None)
         if isinstance(task, Supervised):
             sentences = sides_of(sentences, task.head.sentences)
@@ -259,7 +266,7 @@ class EncoderTraining:
         classifies = isinstance(head, Classifier)
         if classifies and len(train) < _FEW and not (self.holds_out or self._need_validations()):
             return train, None
-        options = {"stratify": classifies, "blocks": head is None}
+        options = {"stratify": classifies, "blocks": head is None and train.labels is None}
         split = held_out(train, self.fraction, seed=self.settings["seed"], **options)
         return (train, None) if split is None else split
 

@@ -243,12 +243,13 @@ class Supervised(Task):
             head._cpp.set_class_weights(torch.from_numpy(weights))
         if isinstance(self.head, RowRegression):
             head._cpp.set_targets(torch.from_numpy(np.concatenate(self.targets)).to(device))
+        like = next(iter(network.parameters()), None)  # a network may have no parameters
         model = SupervisedModel(
             network,
             core,
             head,
             (
-                vectors.to(next(iter(network.parameters()))),
+                vectors.to(device if like is None else like),
                 known.to(device),
                 ids.to(device),
                 None if characters is None else characters.to(device),

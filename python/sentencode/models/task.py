@@ -287,6 +287,7 @@ class SentenceTask(Task):
                     f"y must be numbers, one for each sentence, got {values.dtype} {list(values.shape)}"
                 )
             labels = "float32" if values.dtype.kind == "f" else "int64"
+            values = values.astype(np.int64) if values.dtype.kind == "b" else values
             if isinstance(sentences, str | os.PathLike):
                 sentences = Corpus(sentences)
             sentences = _Labelled(sentences, values.tolist())
@@ -334,6 +335,8 @@ class SentenceTask(Task):
             return Batcher(examples, batch_size=256, shuffle=False, rank=rank, world=world)
         most, size = self.chosen["max_tokens"], self.chosen["batch_size"]
         mode = checked_str("batching", self.chosen["batching"])
+        if mode == "buckets":
+            raise ValueError("batching='buckets': encoders have no bounds of lengths; use 'sorted_buffer'")
         if (most is not None) != (mode == "token_budget"):
             raise ValueError(f"max_tokens={most} and batching={mode!r}: a token budget needs both")
         return Batcher(
@@ -426,4 +429,10 @@ class _Labelled:
         self.sentences, self.labels = sentences, labels
 
     def __iter__(self) -> Iterator[Any]:
-        return zip(self.sentences, self.labels, strict=True)
+        count = 0
+        for count, sentence in enumerate(self.sentences, 1):
+            if count > len(self.labels):
+                raise ValueError(f"y has {len(self.labels)} labels, but there are more sentences")
+            yield sentence, self.labels[count - 1]
+        if count < len(self.labels):
+            raise ValueError(f"y has {len(self.labels)} labels, but there are {count} sentences")

@@ -38,10 +38,13 @@ def word_tables(network: Any, words: Tables) -> dict[str, Sequence[Hashable]]:
 def copy_weights(network: Any, tables: Tables, other: Any, other_tables: Tables) -> None:
     """Copies weights of another network: word tables word by word, others if name and shape are equal.
 
-    `tables` are the `word_tables` of both networks. ValueError if there is nothing to copy.
+    `tables` are the `word_tables` of both networks. Rows of words in a table that is not trained are those of
+    the encoder's vectors, which encoding reads: only rows of symbols are copied. ValueError if there is
+    nothing to copy.
     """
     named, not_copied = getattr(network, "word_tables", ()), getattr(network, "corpus_tensors", ())
     theirs: dict[str, Tensor] = other.state_dict()
+    trained = {name for name, parameter in network.named_parameters() if parameter.requires_grad}
     copied = 0
     with torch.no_grad():
         for name, tensor in network.state_dict().items():
@@ -52,7 +55,11 @@ def copy_weights(network: Any, tables: Tables, other: Any, other_tables: Tables)
                 if source.shape[1:] != tensor.shape[1:]:
                     continue
                 rows = {word: row for row, word in enumerate(other_tables[name])}
-                shared = [(row, rows[word]) for row, word in enumerate(tables[name]) if word in rows]
+                shared = [
+                    (row, rows[word])
+                    for row, word in enumerate(tables[name])
+                    if word in rows and (name in trained or isinstance(word, tuple))  # a symbol
+                ]
                 if shared:
                     to, from_ = torch.tensor(shared).T
                     tensor[to.to(tensor.device)] = source[from_.to(source.device)].to(tensor)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ..checks import checked_int
+from ..checks import checked_bool, checked_int
 from ..text.corpus import Corpus, repeatable
 from ..text.tokenizer import Tokenizer, chosen_tokenizer
 from ..text.vocabulary import Vocabulary
@@ -84,11 +84,18 @@ class Translating(SentenceTask):
 
     def learn_vocabulary(self, sentences: Any, on_progress: Any) -> None:
         """Finds the source words, and what initialises their rows: their vectors, or random ones."""
+        if not checked_bool("trainable_words", self.chosen["trainable_words"]):
+            raise ValueError(
+                f"{self.name}: trainable_words=False: words without a vector begin with random rows, which "
+                "must be trained; fit(freeze=['source']) keeps all rows of the source"
+            )
         super().learn_vocabulary(sentences, on_progress)
         rows = _random_rows(len(self.vocabulary), self.words.dim, self.chosen["seed"])
         for i, word in enumerate(self.vocabulary.words):
             if word in self.words:
                 rows[i] = self.words.vectors[word]
+                if self.words.unit:
+                    rows[i] /= max(np.linalg.norm(rows[i]), np.finfo(np.float32).tiny)
         vectors = WordVectors.from_array(self.vocabulary.words, rows, self.vocabulary.counts)
         self.words = WordVectorsOf(vectors.with_oov("zero"), unit=False)
 

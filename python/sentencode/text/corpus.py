@@ -102,14 +102,18 @@ class Corpus:
     def documents(self) -> Iterator[list[Any]]:
         """Yield the sentences of each document."""
         document: list[Any] = []
-        for batch, starts in self._read(_READ_AHEAD, None, TEXT_AT_ONCE):
-            for text, begins in zip(_texts(batch), starts, strict=True):
-                if begins and document:
-                    yield document
-                    document = []
-                document.append(text)
+        for text, begins in self.marked():
+            if begins and document:
+                yield document
+                document = []
+            document.append(text)
         if document:
             yield document
+
+    def marked(self) -> Iterator[tuple[Any, bool]]:
+        """Yield each sentence, and whether it begins a document."""
+        for batch, starts in self._read(_READ_AHEAD, None, TEXT_AT_ONCE):
+            yield from zip(_texts(batch), starts, strict=True)
 
     def _growing(
         self, first: int, size: int, text: int | None, on_progress: Progress | None

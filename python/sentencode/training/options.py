@@ -129,7 +129,7 @@ class TrainingOptions:
                 low = 0 if name in {"bad_steps", "seed", "stop_after"} else 1
                 values[name] = checked_int(name, value, low, 2 ** (64 if name == "seed" else 63) - 1)
             elif name == "warmup":
-                fraction = isinstance(value, float) and 0 < value < 1
+                fraction = isinstance(value, float) and 0 <= value < 1
                 values[name] = value if fraction else checked_int(name, value, 0, 2**63 - 1)
             elif kind == "float":
                 off = name in {"least_rate", "clip_norm", "clip_each"}  # at 0

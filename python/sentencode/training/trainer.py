@@ -276,6 +276,7 @@ class Trainer:
             for callback in reversed(callbacks):
                 stack.callback(callback.on_end, self)
             stack.enter_context(self._preserved_state())
+            stack.enter_context(torch.enable_grad())  # also inside torch.no_grad()
             interrupts = stack.enter_context(Interrupts())
             last_event = time.perf_counter()
 

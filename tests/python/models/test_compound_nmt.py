@@ -424,6 +424,30 @@ def test_source_rows_are_initialised_with_vectors():
     assert "runs" in encoder.vocabulary_
 
 
+def test_source_rows_may_have_length_one():
+    vectors = se.WordVectors.from_dict({"dog": np.arange(6.0), "cat": np.ones(6)})
+    encoder = fitted(vectors=vectors, max_steps=1, learning_rate=1e-30, unit_words=True, features=None)
+    row = encoder.network.source.weight[encoder.vocabulary_.words.index("dog")].detach().numpy()
+    np.testing.assert_allclose(row, np.arange(6.0) / np.linalg.norm(np.arange(6.0)), atol=1e-6)
+
+
+def test_word_tables_are_trained(nmt):
+    with pytest.raises(ValueError, match=r"trainable_words=False: .*; fit\(freeze=\['source'\]\) keeps"):
+        fitted(trainable_words=False)
+
+
+def test_a_file_and_a_column_are_translated(nmt, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    (tmp_path / "source.txt").write_text("\n".join([*SOURCE[:2], "", SOURCE[2]]))
+    lines = [*SOURCE[:2], "", SOURCE[2]]
+    expected = nmt.translate(lines)
+    assert nmt.translate(tmp_path / "source.txt") == expected
+    assert nmt.translate(pandas.DataFrame({"text": lines})) == expected
+    weights = nmt.position_weights(lines, least_words=1)
+    np.testing.assert_array_equal(nmt.position_weights(tmp_path / "source.txt", least_words=1), weights)
+    np.testing.assert_array_equal(nmt.score(tmp_path / "source.txt", lines), nmt.score(lines, lines))
+
+
 def test_expand_vocabulary_is_not_available(nmt):
     with pytest.raises(NotImplementedError, match=r"has no expand_vocabulary: .* read as unknown"):
         nmt.expand_vocabulary(se.WordVectors.from_dict({"dog": np.ones(4), "zebra": np.ones(4)}))

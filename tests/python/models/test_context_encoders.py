@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -17,8 +18,11 @@ from sentencode.models.context_encoders import (
     Paragraphs,
     Surroundings,
     SurroundingWords,
+    _OneDocument,
+    _Paragraphs,
 )
 from sentencode.models.task import WordVectorsOf
+from sentencode.text.corpus import Corpus
 
 from . import checks
 
@@ -144,6 +148,26 @@ def test_each_sentence_of_a_paragraph_but_the_first_is_predicted(length, documen
     else:
         with pytest.raises(ValueError, match=f"paragraph_length={length}: the longest document has 4 sent"):
             paragraphs(paragraph_length=length, documents=documents)
+
+
+def test_text_is_not_kept_in_memory():
+    """Also if it is one document."""
+
+    def lines():
+        for i in range(20_000):
+            yield f"sentence number {i}"
+
+    text = Corpus(lines)
+    readers = (_OneDocument(text), _Paragraphs(text, 5), _Paragraphs(_OneDocument(text), 5))
+    for reader in readers:
+        tracemalloc.start()
+        try:
+            count = sum(1 for _ in reader)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert count in (20_000, 5_000)
+        assert peak < 1_500_000  # all lines have 2 MB
 
 
 def test_fields_of_a_paragraph():

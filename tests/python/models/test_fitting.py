@@ -402,6 +402,10 @@ def test_stop_now_after_ctrl_c_without_checkpoints(valid):
         encoder.fit(SENTENCES, LABELS, valid=valid, callbacks=[Stop(10)])
     assert {**vars(encoder), "_stopped": None} == {**before, "_stopped": None}
     restored = pickle.loads(pickle.dumps(encoder))
+    encoder.set_params(hidden=7, head=None)
+    with pytest.raises(ValueError, match="stop='now': hidden changed after Ctrl-C: restore the old values"):
+        encoder.fit(SENTENCES, LABELS, stop="now")
+    encoder.set_params(hidden=6, head=before["head"])
     encoder.fit(SENTENCES, LABELS, stop="now")
     assert [step.step for step in encoder.history_.steps] == list(range(1, 11))
     options = {"max_epochs": None, "max_steps": 10, "validate_every": 4}
@@ -492,6 +496,18 @@ def test_a_rate_that_is_too_high():
     ):
         fitted(optimizer="sgd", learning_rate=3.0, clip_norm=None)
     assert kinds() == set()
+
+
+def test_stopped_while_still_improving_after_one_epoch():
+    options = {"max_epochs": None, "batch_size": 4, "learning_rate": 2e-3}  # no limit: one epoch
+    with pytest.warns(errors.StillImprovingWarning, match="give max_epochs=2"):
+        fitted(**options)
+
+
+def test_fit_ignores_no_grad():
+    with torch.no_grad():
+        encoder = fitted(max_epochs=1)
+    np.testing.assert_array_equal(encoder.encode(SENTENCES), fitted(max_epochs=1).encode(SENTENCES))
 
 
 def test_stopped_while_still_improving(monkeypatch):

@@ -733,6 +733,8 @@ def test_labels_of_validation_must_be_known():
         unfitted("own").fit(PAIRS, LABELS, valid=[PAIRS[:2], LABELS[:2]])
     with pytest.raises(ValueError, match=r"the y of valid\[1\] is 'maybe', none of the classes 'no', 'yes'"):
         unfitted("own").fit(PAIRS, LABELS, valid=(PAIRS[:2], ["no", "maybe"]))
+    with pytest.raises(ValueError, match=r"valid must be a tuple \(sentences, labels\), got 3 values"):
+        unfitted("own").fit(PAIRS, LABELS, valid=(PAIRS[:2], LABELS[:2], 3))
     with pytest.raises(ValueError, match="valid has examples of 1 sentences, the training data of 2"):
         unfitted("own").fit(PAIRS, LABELS, valid=(SINGLE, LABELS))
 
@@ -742,6 +744,7 @@ def test_labels_of_validation_must_be_known():
     [
         (lambda: se.Classifier(hidden=0), "hidden must be at least 1"),
         (lambda: se.Classifier(class_weight="some"), "class_weight must be None, 'balanced' or a dict"),
+        (lambda: se.Classifier(class_weight=np.ones(2)), "class_weight must be None, 'balanced' or a dict"),
         (lambda: se.CosineRegression(low=2.0), "high must be more than low=2, got 1"),
         (lambda: se.MultipleNegatives(scale=0.0), "scale must be more than 0"),
         (lambda: se.Triplet(distance="far"), "distance must be 'euclidean' or 'cosine'"),

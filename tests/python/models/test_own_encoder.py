@@ -16,7 +16,8 @@ import sentencode as se
 
 torch = pytest.importorskip("torch")
 
-from sentencode.models import Inputs, NeuralEncoder, SentenceTask, Words, neural_files
+from sentencode.models import Inputs, NeuralEncoder, SentenceTask, Words, neural_files, neural_training
+from sentencode.models.held_out import held_out
 
 from ..io import saved_files
 from . import checks
@@ -154,6 +155,78 @@ def test_init_copies_words_and_freeze_keeps_weights(fitted, vectors):
         encoder(vectors).fit(SENTENCES, LABELS, init="bag.sentencode")
 
 
+class FrozenBag(Bag):
+    """Its word table is not trained, so that it has the vectors that encoding reads."""
+
+    def __init__(self, words, features, hidden=8):
+        super().__init__(words, features, hidden)
+        self.table.weight.requires_grad_(False)
+
+
+class FrozenBagEncoder(NeuralEncoder):
+    network_class = FrozenBag
+
+
+def test_init_leaves_words_that_are_not_trained(vectors):
+    other = se.WordVectors.from_array(vectors.words, -vectors.matrix())
+    options = {"hidden": 5, "max_steps": 5, "max_epochs": None, "device": "cpu"}
+    first = FrozenBagEncoder(other, **options).fit(SENTENCES, LABELS)
+    later = FrozenBagEncoder(vectors, **options).fit(SENTENCES, LABELS, init=first, freeze=["layer"])
+    words = later.vocabulary_.words
+    np.testing.assert_array_equal(later.network.table.weight[: len(words)], vectors.matrix(words))
+    assert torch.equal(later.network.layer.weight, first.network.layer.weight)
+
+
+def test_boolean_labels(vectors):
+    named = encoder(vectors, max_steps=5).fit(SENTENCES, [label == 1 for label in LABELS])
+    numbered = encoder(vectors, max_steps=5).fit(SENTENCES, LABELS)
+    np.testing.assert_array_equal(named.encode(SENTENCES), numbered.encode(SENTENCES))
+
+
+def test_equal_labelled_examples_are_not_on_both_sides(vectors, monkeypatch):
+    parts = []
+
+    def spy(*arguments, **options):
+        parts.extend(held_out(*arguments, **options))
+        return parts
+
+    monkeypatch.setattr(neural_training, "held_out", spy)
+    texts = [f"{a} {b} {c}" for a in ("good", "bad") for b in ("film", "plot") for c in vectors.words] * 3
+    encoder(vectors, max_steps=5).fit(texts, [0, 1, 1] * (len(texts) // 3), valid=0.2)
+    train, valid = ({example["tokens"].tobytes() for example in part} for part in parts)
+    assert train
+    assert valid
+    assert not train & valid
+
+
+class Mean(torch.nn.Module):
+    """The mean of the word vectors: a network without parameters."""
+
+    def __init__(self, words, features):
+        super().__init__()
+        self.words, self.features, self.dim = words, features, features
+
+    def encode(self, inputs):
+        return inputs.x.sum(1) / inputs.lengths.clamp_min(1)[:, None]
+
+
+class MeanEncoder(NeuralEncoder):
+    network_class = Mean
+
+
+def test_a_head_on_a_network_without_parameters(vectors):
+    options = {"head": se.Classifier(hidden=4), "max_steps": 400, "max_epochs": None, "learning_rate": 0.02}
+    mean = MeanEncoder(vectors, device="cpu", **options).fit(SENTENCES, LABELS)
+    assert mean.score(SENTENCES, LABELS) > 0.9
+    again = pickle.loads(pickle.dumps(mean))
+    np.testing.assert_array_equal(again.encode(SENTENCES), mean.encode(SENTENCES))
+
+
+def test_buckets_have_no_bounds(vectors):
+    with pytest.raises(ValueError, match="batching='buckets': encoders have no bounds"):
+        encoder(vectors, batching="buckets").fit(SENTENCES, LABELS)
+
+
 def test_an_interrupted_training_resumes(vectors, tmp_path):
     straight = encoder(vectors).fit(SENTENCES, LABELS)
     resumed = checks.interrupt_and_resume(encoder(vectors), SENTENCES, LABELS, folder=tmp_path, step=7)
@@ -276,8 +349,10 @@ def test_redefining_a_class_of_another_module_warns():
 def test_invalid_labels(vectors):
     with pytest.raises(ValueError, match="y must be numbers, one for each sentence, got <U1"):
         encoder(vectors).fit(SENTENCES, ["a"] * len(SENTENCES))
-    with pytest.raises(ValueError, match=r"shorter|longer"):
+    with pytest.raises(ValueError, match="y has 59 labels, but there are more sentences"):
         encoder(vectors).fit(SENTENCES, LABELS[:-1])
+    with pytest.raises(ValueError, match="y has 61 labels, but there are 60 sentences"):
+        encoder(vectors).fit(SENTENCES, [*LABELS, 1])
 
 
 def redefined(source):

@@ -1150,6 +1150,7 @@ def test_wrong_results_of_loss_are_refused(make_trainer, returned, error, messag
         ),
         ({"schedule_end": 2}, ValueError, r"schedule_end must be in \[0, 1\], got 2"),
         ({"warmup": 1.5}, TypeError, "warmup must be a whole number"),
+        ({"warmup": -0.5}, TypeError, "warmup must be a whole number"),
         ({"decay": 0}, ValueError, r"decay must be in \(0, 1\], got 0"),
         ({"patience": 0}, ValueError, "patience must be at least 1"),
         ({"max_steps": 0}, ValueError, "max_steps must be at least 1"),
