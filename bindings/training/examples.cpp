@@ -159,7 +159,8 @@ void bind_examples(py::module_& m) {
            py::arg("int_labels") = py::none(), py::arg("float_labels") = py::none())
       .def(
           "finish", [](ExampleBuilder& self) { return std::const_pointer_cast<File>(self.finish()); },
-          Release());
+          Release())
+      .def("close", &ExampleBuilder::close, Release());
   m.def("examples_key", &examples_key, py::arg("options"), py::arg("sources"), Release());
   m.def(
       "digest_of_files",

@@ -126,9 +126,9 @@ class _Unpickler(pickle._Unpickler):
         }
 
     def _load_bytearray8(self: Any) -> None:
-        """Reads the bytes first: the base class fills a bytearray of the claimed length, perhaps huge."""
+        """Reads bytes: the base class first fills a bytearray of the claimed length, which may be huge."""
         (length,) = struct.unpack("<Q", self.read(8))
-        self.append(bytearray(self.read(min(length, sys.maxsize))))
+        self.append(self.read(min(length, sys.maxsize)))
 
     dispatch: ClassVar[dict[int, Any]] = {
         **pickle._Unpickler.dispatch,

@@ -28,9 +28,9 @@ def quantize_embeddings(
     "int8" and "uint8" divide the range of each dimension into 256 steps. "binary" and "ubinary" store one bit
     for each dimension, whether it is positive, packed into int8 or uint8.
 
-    Its releases before July 2026 truncate int8 towards zero, and values outside the ranges wrap around.
-    It uses the ranges of the embeddings themselves if it gets no others. Rows of two calls then have
-    different scales and must not be compared, so this function requires ranges.
+    Releases before July 2026 truncate int8 towards zero and wrap values outside the ranges. Without ranges,
+    sentence-transformers uses those of the embeddings themselves. Rows of two calls then have different
+    scales and must not be compared, so this function requires ranges.
 
     Args:
         embeddings: [n, dim], or one [dim]: an array or a tensor.

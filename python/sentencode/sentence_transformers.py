@@ -42,7 +42,6 @@ def model(encoder: Any, *layers: Any) -> Any:
         >>> model = se.sentence_transformers.model(sif, Dense(sif.dim, 64))  # doctest: +SKIP
     """
     encoder._check_fitted()
-    check_independent("sentence_transformers.model", encoder)
     _import()
     from sentence_transformers import SentenceTransformer
 
@@ -78,6 +77,7 @@ def _module_class() -> Any:
 
         def __init__(self, encoder: Any) -> None:
             super().__init__()
+            check_independent("sentence_transformers", encoder)
             self.encoder = encoder
 
         def preprocess(self, inputs: Any, prompt: str | None = None, **others: Any) -> dict[str, Any]:

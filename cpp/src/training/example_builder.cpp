@@ -329,12 +329,15 @@ ExampleBuilder::ExampleBuilder(std::string path, ExampleOptions options, std::st
   }
 }
 
-ExampleBuilder::~ExampleBuilder() {
+ExampleBuilder::~ExampleBuilder() { close(); }
+
+void ExampleBuilder::close() {
   if (!state_->lock) return;
   if (state_->file != nullptr || state_->shards.empty()) {
     std::error_code ignored;
     fs::remove_all(state_->folder, ignored);
   }
+  state_->lock.reset();
 }
 
 bool ExampleBuilder::done() const { return state_->file != nullptr; }

@@ -128,7 +128,8 @@ class CompoundNMT(NeuralEncoder):
             if is_transformer:
                 # The highest rate of Vaswani et al. 2017, eq. 3:
                 # features^-0.5 min(step^-0.5, step warmup^-1.5)
-                warmup = max(1, checked_int("warmup", settings["warmup"], 0))
+                warmup = settings["warmup"]
+                warmup = 1 if warmup == 0 else checked_int("warmup", warmup, 0)
                 choose(learning_rate=(features * warmup) ** -0.5)
         return settings
 
@@ -214,7 +215,7 @@ class CompoundNMT(NeuralEncoder):
         """Translate sentences.
 
         Args:
-            sentences: One sentence, or many.
+            sentences: One sentence, or many, or the `pathlib.Path` of a text file.
             beam: Number of hypotheses; 1 is greedy search.
             best: Number of translations that are returned for each sentence.
             max_length: Maximal number of tokens.
@@ -270,7 +271,7 @@ class CompoundNMT(NeuralEncoder):
         """Log p of translations; with a head, its score as in every encoder.
 
         Args:
-            source: One sentence, or many.
+            source: One sentence, or many, or the `pathlib.Path` of a text file.
             target: Their translations.
 
         Returns:
@@ -387,7 +388,7 @@ class CompoundNMT(NeuralEncoder):
         The weight of a word is spread evenly over its 1 / T of a sentence of T words.
 
         Args:
-            sentences: One sentence, or many.
+            sentences: One sentence, or many, or the `pathlib.Path` of a text file.
             bins: Number of equal parts of a sentence.
             least_words: Shorter sentences are left out.
 

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import torch
 
 from ..checks import checked_str
 from ..encode_arguments import torch_device
 
-__all__ = ["replaced_device", "usable_device"]
+__all__ = ["device_of", "replaced_device", "usable_device"]
+
+
+def device_of(network: Any, head: Any) -> torch.device:
+    """The device of a network's weights; of a network without weights, that of its `TrainedHead`, if any."""
+    modules = [network] if head is None else [network, head.head]
+    return next((weight.device for module in modules for weight in module.parameters()), torch.device("cpu"))
 
 
 def usable_device(name: str) -> torch.device:

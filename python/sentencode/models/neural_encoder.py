@@ -24,7 +24,7 @@ from ..training import Callback, History
 from ..vectors import Vectors, WordVectors
 from . import encoder_class, neural_files
 from .core_model import core_encoder, normalized_parts
-from .device import usable_device
+from .device import device_of, usable_device
 from .encoder_class import network_defaults, shared_defaults
 from .expansion import expanded_words
 from .heads import HeadModule, as_head
@@ -282,9 +282,8 @@ class NeuralEncoder(CoreEncoder):
             head: Sets the parameter `head`, such as `se.Classifier()`.
             init: A fitted neural encoder whose weights initialise this one's, where name and shape are the
                 same. Word tables are copied word by word; other words keep their own initialisation, as do
-                all words of a table that is not trained. The head
-                is copied if both have one of the same kind, shape and labels. `unit_words` is as in `init`
-                if it is None here.
+                all words of a table that is not trained. The head is copied if both have one of the same
+                kind, shape and labels. `unit_words` is as in `init` if it is None here.
             freeze: Names of weights that are not trained: of a weight, a part of the network ("encoder"), or
                 a pattern such as `"*.bias"`. Saved files do not keep which they are.
             checkpoints: A folder for the state of the training. A folder of a different run (other sentences,
@@ -393,7 +392,7 @@ class NeuralEncoder(CoreEncoder):
 
     @property
     def _device(self) -> torch.device:
-        return next((p.device for p in self.network.parameters()), torch.device("cpu"))
+        return device_of(self.network, self._trained_head)
 
     @property
     def dim(self) -> int:

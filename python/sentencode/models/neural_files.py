@@ -19,7 +19,7 @@ from ..text.tokenizer import Tokenizer
 from ..text.vocabulary import Vocabulary
 from ..vectors import WordVectors
 from .core_model import word_ids
-from .device import replaced_device
+from .device import device_of, replaced_device
 from .heads import as_head
 from .prediction import TrainedHead
 from .python_network import network_name
@@ -210,7 +210,7 @@ def pickled_state(encoder: Any) -> dict[str, Any]:
         state["_word_weights"] = model.weights
     if (network := state.get("_network")) is not None:
         # Tensors of a GPU could not be unpickled on a machine without one.
-        state["_network_device"] = str(next((p.device for p in network.parameters()), "cpu"))
+        state["_network_device"] = str(device_of(network, state.get("_trained_head")))
         if state["_network_device"] != "cpu":
             state["_network"] = copy.deepcopy(network).cpu()
             if (head := state.get("_trained_head")) is not None:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from ..checks import checked_str
+from .task import UNKNOWN
 
 __all__ = ["copy_weights", "frozen_names", "word_tables"]
 
@@ -38,13 +39,14 @@ def word_tables(network: Any, words: Tables) -> dict[str, Sequence[Hashable]]:
 def copy_weights(network: Any, tables: Tables, other: Any, other_tables: Tables) -> None:
     """Copies weights of another network: word tables word by word, others if name and shape are equal.
 
-    `tables` are the `word_tables` of both networks. Rows of words in a table that is not trained are those of
-    the encoder's vectors, which encoding reads: only rows of symbols are copied. ValueError if there is
-    nothing to copy.
+    `tables` are the `word_tables` of both networks. A table that is not trained keeps its rows of words,
+    whose vectors encoding reads, unless the network has `word_rows`. ValueError if there is nothing to copy.
     """
     named, not_copied = getattr(network, "word_tables", ()), getattr(network, "corpus_tensors", ())
     theirs: dict[str, Tensor] = other.state_dict()
-    trained = {name for name, parameter in network.named_parameters() if parameter.requires_grad}
+    fixed: set[str] = set()
+    if not hasattr(network, "word_rows"):
+        fixed = {name for name, parameter in network.named_parameters() if not parameter.requires_grad}
     copied = 0
     with torch.no_grad():
         for name, tensor in network.state_dict().items():
@@ -58,7 +60,8 @@ def copy_weights(network: Any, tables: Tables, other: Any, other_tables: Tables)
                 shared = [
                     (row, rows[word])
                     for row, word in enumerate(tables[name])
-                    if word in rows and (name in trained or isinstance(word, tuple))  # a symbol
+                    if word in rows
+                    and (name not in fixed or (isinstance(word, tuple) and word != (UNKNOWN,)))
                 ]
                 if shared:
                     to, from_ = torch.tensor(shared).T

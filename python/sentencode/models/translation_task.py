@@ -86,8 +86,8 @@ class Translating(SentenceTask):
         """Finds the source words, and what initialises their rows: their vectors, or random ones."""
         if not checked_bool("trainable_words", self.chosen["trainable_words"]):
             raise ValueError(
-                f"{self.name}: trainable_words=False: words without a vector begin with random rows, which "
-                "must be trained; fit(freeze=['source']) keeps all rows of the source"
+                f"{self.name}: trainable_words=False: both word tables are random where there are no "
+                "vectors, and must be trained; fit(freeze=['source']) keeps the source's"
             )
         super().learn_vocabulary(sentences, on_progress)
         rows = _random_rows(len(self.vocabulary), self.words.dim, self.chosen["seed"])

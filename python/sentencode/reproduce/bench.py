@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import shutil
 import statistics
@@ -294,7 +293,9 @@ class Bench:
         if row.fitted != "sample" or most is None:
             return sentences
         count = sum(1 for _ in sentences)
-        return list(itertools.islice(sentences, 0, None, -(-count // most)))
+        return [
+            sentence for i, sentence in enumerate(sentences) if i * most // count != (i - 1) * most // count
+        ]
 
     def _corpus(self, row: Row) -> Any:
         if row.corpus in self.corpora:

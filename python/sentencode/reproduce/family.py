@@ -172,7 +172,11 @@ class Family(Experiment):
         tasks = [*tasks_there((*self.tasks, *self.further), data, partial=partial), *further]
         evaluator = replace(evaluator, tasks=tasks)
         settings = {
-            "size": {name: value for name, value in asdict(sized).items() if value != {}},
+            "size": {
+                name: value
+                for name, value in asdict(sized).items()
+                if value != {} and (name, value) != ("sampled_sentences", None)  # as in earlier versions
+            },
             "preset": preset,
             **({} if normalize is None else {"normalize": normalize}),
             **family_options,

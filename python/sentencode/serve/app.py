@@ -84,9 +84,9 @@ class App:
         check_independent("App", encoder)
         self.encoder, self.name, self.normalize, self.metrics = encoder, name, normalize, Metrics()
         keys = [""] if isinstance(keys, str) else list(keys)
-        if any(not key or key != key.strip() for key in keys):
+        if any(key.split() != [key] for key in keys):
             raise ValueError(
-                "App: keys must be a list of nonempty strings that neither begin nor end with white space"
+                "App: keys must be a list of nonempty strings without white space"
             )  # without the value: it is secret
         self._keys = [key.encode() for key in keys]
         self._max_body = bytes_of("max_body", max_body)

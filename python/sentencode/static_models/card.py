@@ -134,9 +134,9 @@ def _sections(facts: Mapping[str, Any]) -> Iterator[str]:
             yield f"## {FACTS[key]}\n\n{facts[key]}"
 
 
-def _cell(text: str) -> str:
+def _cell(text: Any) -> str:
     """A text as a cell of a table in Markdown."""
-    return " ".join(text.split()).replace("|", r"\|")
+    return " ".join(str(text).split()).replace("|", r"\|")
 
 
 def _score(score: Any) -> str:

@@ -6,7 +6,7 @@ import json
 import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -211,14 +211,15 @@ class Examples:
             with suppress(OSError):  # the time of its last use
                 os.utime(path)
             limit_cache(path.parent, "*.examples")
-        builder = _core.ExampleBuilder(path, options, key)
-        if builder.damage:
-            warnings.warn(f"{builder.damage}; the examples are built again", UserWarning, stacklevel=2)
-        if rows.files is not None:
-            return cls(_core.build_examples(builder, rows.files, on_progress))
-        if not builder.done:
-            rows.add_to(builder, on_progress)
-        return cls(builder.finish())
+        # Closed also after an error, whose traceback would keep the builder and its lock.
+        with closing(_core.ExampleBuilder(path, options, key)) as builder:
+            if builder.damage:
+                warnings.warn(f"{builder.damage}; the examples are built again", UserWarning, stacklevel=2)
+            if rows.files is not None:
+                return cls(_core.build_examples(builder, rows.files, on_progress))
+            if not builder.done:
+                rows.add_to(builder, on_progress)
+            return cls(builder.finish())
 
     def part(self, numbers: npt.ArrayLike) -> Examples:
         """Return some of the examples, such as those for validation. They stay in the same file.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -74,13 +75,16 @@ def with_words(tokenizer: Tokenizer, words: Sequence[str]) -> Tokenizer:
     kind = content["model"]["type"]
     if kind != "WordPiece":
         raise NotImplementedError(f"words='both': the teacher's tokenizer is {kind}, expected WordPiece")
-    pieces = dict(content["model"]["vocab"])
-    for token in content.get("added_tokens") or []:  # new ids must not be those of tokens that are no pieces
-        pieces.setdefault(token["content"], tokenizer.subwords.id(token["content"]))
+    pieces, added = content["model"]["vocab"], content.get("added_tokens") or []
     for _ in range(2):  # first with all words, to see which are changed
-        vocabulary = dict(pieces)
-        for i, word in enumerate(word for word in words if word not in vocabulary):
-            vocabulary[word] = len(tokenizer.subwords) + i
+        vocabulary, ids = dict(pieces), itertools.count(max(pieces.values()) + 1)
+        for word in words:
+            if word not in vocabulary:
+                vocabulary[word] = next(ids)
+        # The ids of added tokens that are no pieces follow.
+        content["added_tokens"] = [
+            token if token["content"] in vocabulary else {**token, "id": next(ids)} for token in added
+        ]
         model = {**content["model"], "vocab": vocabulary}
         extended = _of_json(json.dumps({**content, "model": model}, ensure_ascii=False))
         words = [word for word, tokens in zip(words, extended(list(words)), strict=True) if tokens == [word]]

@@ -431,6 +431,12 @@ def test_source_rows_may_have_length_one():
     np.testing.assert_allclose(row, np.arange(6.0) / np.linalg.norm(np.arange(6.0)), atol=1e-6)
 
 
+def test_no_warmup():
+    for warmup in (0, 0.0):
+        settings = se.CompoundNMT(architecture="trf", features=16, warmup=warmup).settings()
+        assert settings["learning_rate"] == 0.25  # 16^-0.5
+
+
 def test_word_tables_are_trained(nmt):
     with pytest.raises(ValueError, match=r"trainable_words=False: .*; fit\(freeze=\['source'\]\) keeps"):
         fitted(trainable_words=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 import pickle
 import subprocess
@@ -175,6 +176,57 @@ def test_init_leaves_words_that_are_not_trained(vectors):
     words = later.vocabulary_.words
     np.testing.assert_array_equal(later.network.table.weight[: len(words)], vectors.matrix(words))
     assert torch.equal(later.network.layer.weight, first.network.layer.weight)
+
+
+@pytest.mark.parametrize("oov", ["skip", "mean"])
+def test_init_copies_symbols_of_tables_that_are_not_trained(oov):
+    def fitted(vectors, init=None):
+        options = {"hidden": 4, "heads": 2, "max_steps": 3, "max_epochs": None, "device": "cpu"}
+        texts = [f"{text} {other}" for text, other in itertools.pairwise(SENTENCES)]
+        return se.MeanMaxAAE(vectors.with_oov(oov), **options).fit(texts, init=init)
+
+    words = sorted({word for text in SENTENCES for word in text.split()} - {"fun"})
+    rows = np.random.default_rng(0).standard_normal((len(words), 6)).astype(np.float32)
+    first = fitted(se.WordVectors.from_array(words, 3 - rows))
+    vectors = se.WordVectors.from_array(words, rows)
+    plain, later = fitted(vectors), fitted(vectors, first)
+    tables = [one.network.state_dict()["table.weight"] for one in (first, plain, later)]
+    names = first.task_class.table_words(first, first.vocabulary_, first.network)["words"]
+    copied = torch.tensor([isinstance(name, tuple) and name != ("<unk>",) for name in names])
+    assert 0 < copied.sum() < 3
+    assert torch.equal(tables[2][copied], tables[0][copied])
+    assert torch.equal(tables[2][~copied], tables[1][~copied])
+    assert not torch.equal(tables[0][copied], tables[1][copied])
+
+
+class FixedRows(torch.nn.Module):
+    """Random word vectors of its own, which are not trained."""
+
+    def __init__(self, words, features):
+        super().__init__()
+        self.words, self.features, self.dim = words, features, 7
+        self.table = torch.nn.Embedding(words, 7)
+        self.table.weight.requires_grad_(False)
+        self.layer = torch.nn.Linear(7, 7)
+
+    def word_rows(self, words: Words):
+        return self.table(words.ids)
+
+    def encode(self, inputs):
+        return self.layer(inputs.x.sum(1))
+
+
+class FixedRowsEncoder(NeuralEncoder):
+    network_class = FixedRows
+    task_class = SentenceTask
+
+
+def test_init_copies_own_word_rows(vectors):
+    options = {"head": se.Classifier(hidden=8), "max_epochs": None, "device": "cpu"}
+    first = FixedRowsEncoder(vectors, max_steps=9, **options).fit(SENTENCES, LABELS)
+    later = FixedRowsEncoder(vectors, max_steps=1, learning_rate=1e-30, **options)
+    later.fit(SENTENCES[::-1], LABELS[::-1], init=first)
+    np.testing.assert_allclose(later.encode(SENTENCES), first.encode(SENTENCES), atol=1e-6)
 
 
 def test_boolean_labels(vectors):

@@ -358,7 +358,7 @@ def test_arguments(encoder):
     evaluated = se.SIF(se.WordVectors.default(), statistics="evaluated")
     with pytest.raises(ValueError, match=r"App: SIF has statistics='evaluated'.* depend on the other"):
         se.serve.App(evaluated)
-    for keys in ("secret", [""], ["secret\n"]):
+    for keys in ("secret", [""], ["secret\n"], ["sec ret"]):
         with pytest.raises(ValueError, match="keys must be a list of nonempty strings"):
             se.serve.App(encoder, keys=keys)
     for name, value in (("max_body", "8"), ("max_inputs", 0), ("max_memory", "a lot")):

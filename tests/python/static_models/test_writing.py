@@ -212,7 +212,7 @@ def test_the_model_card_has_what_is_known(vectors, tmp_path):
         "license": "mit",
         "language": ["en"],
         "teacher": "all-MiniLM-L6-v2",
-        "scores": {"STSB": (0.81, 0.79, 0.83), "SICK": 0.7, "a|b\nc": 1},
+        "scores": {"STSB": (0.81, 0.79, 0.83), "SICK": 0.7, "a|b\nc": 1, 7: 2},
         "limits": "English only.",
     }
     se.Average(vectors).export(tmp_path / "model", dtype="int8", card=card)
@@ -223,6 +223,7 @@ def test_the_model_card_has_what_is_known(vectors, tmp_path):
         "| STSB | 0.81 (95 % interval 0.79 to 0.83) |",
         "| SICK | 0.7 |",
         "| a\\|b c | 1 |",
+        "| 7 | 2 |",
         "3,003 of 20 dimensions, int8",
         "English only.",
         'from_pretrained("me/student")',

@@ -305,6 +305,18 @@ def test_errors_count_from_the_first_row():
         built(["a"] * 20_001 + [1.5])
 
 
+@pytest.mark.parametrize("as_file", [False, True])
+def test_a_failed_build_holds_no_lock(tmp_path, as_file):
+    """Also while its traceback is kept, as in a notebook."""
+    (tmp_path / "text.txt").write_text("the cat\n")
+    source = tmp_path / "text.txt" if as_file else ["the cat"]
+    errors = []
+    for _ in range(2):
+        with pytest.raises(ValueError, match="none of 1 rows can be used: 1 are too short") as error:
+            built(source, min_length=3)
+        errors.append(error)
+
+
 def test_an_interrupted_build_of_a_list_resumes(tmp_path):
     texts = [f"{'abcd'[i % 4]} {'abcd'[i // 5 % 4]}" for i in range(60_000)]
 

@@ -97,6 +97,12 @@ def test_words_have_other_ids_than_added_tokens(tmp_path):
     assert set(other.vectors.words) == {*plain.vectors.words, "[Q]", "[D]"}
     texts = [*SENTENCES[:7], "[Q] playing cats"]
     assert other.tokenizer(texts) == [*plain.tokenizer(texts[:-1]), ["[Q]", "playing", "cat", "##s"]]
+    ids = [other.tokenizer.subwords.id(token) for token in ("dogs", "[Q]", "[D]")]
+    assert ids[0] < ids[1] < ids[2]
+    stored = json.loads(other.tokenizer.subwords.json)["added_tokens"]
+    assert [(token["content"], token["id"]) for token in stored[1:]] == list(
+        zip(("[Q]", "[D]"), ids[1:], strict=True)
+    )
     other.encoder.export(tmp_path / "student")
     np.testing.assert_allclose(
         se.load(tmp_path / "student").encode(texts), other.encoder.encode(texts), atol=1e-6

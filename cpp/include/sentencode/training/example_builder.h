@@ -44,6 +44,9 @@ class ExampleBuilder {
   /// Writes the file. InvalidInput where no example is left, with the reasons.
   std::shared_ptr<const ExampleFile> finish();
 
+  /// Ends the work, finished or not: others that wait for the same file go on. Nothing may be called after it.
+  void close();
+
  private:
   struct State;
   std::unique_ptr<State> state_;
