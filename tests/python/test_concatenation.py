@@ -117,7 +117,7 @@ def test_in_senteval_and_mteb():
         (
             {"encoders": [se.SIF({"cat": [1.0]}, statistics="evaluated")]},
             ValueError,
-            r"encoders\[0\] has statist",
+            r"encoders\[0\]: SIF has statist",
         ),
         (
             {"encoders": [se.Average({"cat": [1.0]})], "normalize": 1},
