@@ -615,3 +615,11 @@ def test_the_least_rate_of_a_preset_is_relative():
     assert least("infersent", learning_rate=1e-5) == pytest.approx(1e-9)
     assert least("infersent", learning_rate=1e-5, least_rate=0) == 0
     assert least("small") is None
+
+
+def test_wrong_types_of_completed_settings():
+    vectors = se.WordVectors.from_dict({"a": np.ones(4)})
+    with pytest.raises(TypeError, match=r"learning_rate must be a number, got '0.1'"):
+        se.GeneralizedPooling(vectors, preset="paper", learning_rate="0.1").settings()
+    with pytest.raises(TypeError, match="max_length must be a whole number, got '32'"):
+        se.MeanMaxAAE(vectors, max_length="32").settings()

@@ -44,7 +44,7 @@ class ExampleBuilder {
   /// Writes the file. InvalidInput where no example is left, with the reasons.
   std::shared_ptr<const ExampleFile> finish();
 
-  /// Ends the work, finished or not: others that wait for the same file go on. Nothing may be called after it.
+  /// Ends the work, finished or not, so that others that wait for the file continue. Nothing may follow it.
   void close();
 
  private:
