@@ -58,7 +58,7 @@ SIZES = {
             "label_smoothing": 0.0,  # in both presets: a sampled softmax excludes it
         },
         minutes=105,
-        sampled_sentences=160_000,  # about as many as trained rows read
+        examples={"": 160_000},  # about as many as trained rows read
     ),
     "paper": Size(hidden=2048, filters=800, steps=100_000),
 }

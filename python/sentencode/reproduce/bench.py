@@ -289,7 +289,7 @@ class Bench:
 
     def _sentences(self, row: Row) -> Any:
         """The training sentences of a fitted row."""
-        sentences, most = self._examples(row)[0][0], self.size.sampled_sentences
+        sentences, most = self._examples(row)[0][0], self.size.examples.get(row.corpus)
         if row.fitted != "sample" or most is None:
             return sentences
         count = sum(1 for _ in sentences)

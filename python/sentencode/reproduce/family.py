@@ -172,11 +172,7 @@ class Family(Experiment):
         tasks = [*tasks_there((*self.tasks, *self.further), data, partial=partial), *further]
         evaluator = replace(evaluator, tasks=tasks)
         settings = {
-            "size": {
-                name: value
-                for name, value in asdict(sized).items()
-                if value != {} and (name, value) != ("sampled_sentences", None)  # as in earlier versions
-            },
+            "size": {name: value for name, value in asdict(sized).items() if value != {}},
             "preset": preset,
             **({} if normalize is None else {"normalize": normalize}),
             **family_options,

@@ -79,7 +79,7 @@ SIZES = {
         sum_rate=5e-3,
         training={"vocabulary_size": 8000, "max_length": 40, "learning_rate": 1e-3, "clip_norm": 5.0},
         steps=1500,
-        sampled_sentences=96_000,  # as many as trained rows read
+        examples={"": 96_000},  # as many as trained rows read
         word_dim=100,
         valid_sentences=1000,  # always sampling generates word by word in validation, too
     ),

@@ -42,12 +42,11 @@ class Size:
     Attributes:
         training: Training parameters of all encoders.
         corpus_training: Corpus -> further training parameters, for the encoders that are trained on it.
-        examples: Labelled corpus -> largest number of training examples.
+        examples: Corpus -> largest number of training examples, if it has labels, or of a "sample" (`Row`).
         steps: Steps of each training. None: as many as `minutes` allow, or as `training` says.
         minutes: Training time of all rows together, in equal parts. None: `steps` count.
         word_dim: Dimension that word vectors are reduced to. None: they are not reduced.
         valid_sentences: Largest number of validation sentences.
-        sampled_sentences: Training sentences of rows that are `fitted` to a sample. None: all.
         probe: Number of steps whose time is measured to derive the number of steps from `minutes`.
     """
 
@@ -58,7 +57,6 @@ class Size:
     minutes: float | None = None
     word_dim: int | None = None
     valid_sentences: int = 4000
-    sampled_sentences: int | None = None
     probe: int = 40
 
     def limited(self, minutes: float | None, steps: int | None) -> Size:

@@ -33,7 +33,7 @@ TINY = rnn_cnn.Size(
     steps=3,
     word_dim=4,
     valid_sentences=10,
-    sampled_sentences=20,
+    examples={"": 20},
 )
 ASKED = [*rnn_cnn._TABLE_1, "small RNN-CNN, reviews", "large RNN-CNN", "skip-thoughts", "FastSent+AE"]
 ASKED += ["mean-max AAE", "SIF", "skip-thoughts, combined", "skip-thoughts, layer norm"]
